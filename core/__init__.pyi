@@ -1,6 +1,6 @@
 from .blocks import Block, Columns, Figure, Heading, KeyValues, Note, Table, Text
 from .chapters import Chapter, Tell
-from .draw import PAGE_WIDTH, add_legend, figure_svg, new_drawing, style_axes, title_panel
+from .draw import HALF_WIDTH, PAGE_WIDTH, add_legend, figure_svg, new_drawing, style_axes, title_panel
 from .errors import (
     BundleError,
     BundleFormatError,
@@ -35,6 +35,7 @@ from .report import Page
 from .svg import check_svg
 
 __all__ = [
+    "HALF_WIDTH",
     "COLOURS",
     "INK",
     "MUTED",

@@ -16,8 +16,9 @@ from matplotlib.figure import Figure as Drawing
 from .palette import INK, MUTED, RULE, SERIES
 from .svg import settle_svg
 
-PAGE_WIDTH = 7.2
-"""Inches from edge to edge of the page's column, so that type in plots keeps its size."""
+PAGE_WIDTH = 7.6
+HALF_WIDTH = 3.6
+"""Inches of the page's column and of a half of it, so that type in plots keeps its size."""
 
 
 def new_drawing(
@@ -27,7 +28,7 @@ def new_drawing(
 
     Args:
         height: Inches of the whole figure.
-        width: Inches; half of ``PAGE_WIDTH`` for a drawing that stands in two columns.
+        width: Inches; ``HALF_WIDTH`` for a drawing that stands in two columns.
         rows: Panels below each other; they share the x axis.
         columns: Panels beside each other; they share the y axis.
 
