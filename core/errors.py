@@ -56,15 +56,15 @@ class NonFiniteError(InputError):
     """NaN or infinity where a number is needed."""
 
 
-class TooFewRows(InputError):  # noqa: N818 - named as the field names it, not with an Error suffix
+class TooFewRows(InputError):
     """Not enough rows for what was asked."""
 
 
-class DuplicateRows(InputError):  # noqa: N818
+class DuplicateRows(InputError):
     """An id or a timestamp that stands twice."""
 
 
-class UnsortedRows(InputError):  # noqa: N818
+class UnsortedRows(InputError):
     """Rows out of order where order carries meaning."""
 
 
@@ -76,11 +76,11 @@ class SettingError(LikewiseError, ValueError):
     """A setting that cannot work."""
 
 
-class DegenerateTemperature(SettingError):  # noqa: N818
+class DegenerateTemperature(SettingError):
     """A temperature at which the softmax is no longer a comparison."""
 
 
-class TooFewNegatives(SettingError):  # noqa: N818
+class TooFewNegatives(SettingError):
     """A row with (almost) nothing to be told apart from."""
 
 
@@ -88,7 +88,7 @@ class GeometryError(LikewiseError, RuntimeError):
     """The embedding space is broken."""
 
 
-class RepresentationCollapse(GeometryError):  # noqa: N818
+class RepresentationCollapse(GeometryError):
     """Everything points the same way."""
 
 
@@ -96,15 +96,15 @@ class VectorIndexError(LikewiseError, RuntimeError):
     """The index cannot answer honestly."""
 
 
-class MetricMismatch(VectorIndexError):  # noqa: N818
+class MetricMismatch(VectorIndexError):
     """Asked in another metric than the index was built for."""
 
 
-class StaleIndex(VectorIndexError):  # noqa: N818
+class StaleIndex(VectorIndexError):
     """Vectors that come from another encoder than the one in use."""
 
 
-class RecallGateFailed(VectorIndexError):  # noqa: N818
+class RecallGateFailed(VectorIndexError):
     """The approximate answer is too far from the exact one."""
 
 
@@ -112,7 +112,7 @@ class LeakError(LikewiseError, ValueError):
     """Something from after the cutoff was about to be used."""
 
 
-class UnknownId(LikewiseError, LookupError):  # noqa: N818
+class UnknownId(LikewiseError, LookupError):
     """An id that was never seen."""
 
 
@@ -120,7 +120,7 @@ class BundleError(LikewiseError, RuntimeError):
     """A saved folder that cannot be trusted."""
 
 
-class ChecksumMismatch(BundleError):  # noqa: N818
+class ChecksumMismatch(BundleError):
     """A file is not the one that was saved."""
 
 
@@ -132,11 +132,11 @@ class BundleKindError(BundleError):
     """A bundle of another kind of model."""
 
 
-class DimensionalCollapse(UserWarning):  # noqa: N818
+class DimensionalCollapse(UserWarning):
     """The embedding uses far fewer dimensions than it has."""
 
 
-class ProcedureWarning(UserWarning):  # noqa: N818
+class ProcedureWarning(UserWarning):
     """Something legal that usually is a mistake."""
 
 

@@ -1,0 +1,129 @@
+"""What one row of similarities costs: the losses, and nothing about where they come from.
+
+In: a tile of cosines [T, N] whose logits are ``scale * cosine`` (excluded columns are -inf), the
+positive of each row [T], and how many negatives each row kept [T]. Out: the loss of each row and
+its slopes; the slopes in the negatives overwrite the tile, because that is the memory they came
+from.
+
+InfoNCE, its decoupled, debiased and hardness-weighted forms differ only in a function of a few
+sums per row, so that function is written once and torch differentiates it; a new member of the
+family is a new line in ``SoftmaxRows._cost``. The pairwise sigmoid loss sums over columns and
+stands apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+class RowCost(NamedTuple):
+    """What the rows of a tile cost.
+
+    Attributes:
+        loss: Of each row, [T].
+        positive_slope: d loss / d positive logit, [T].
+        row_slope: d loss / d negative logit is this times what was left in the tile, [T].
+        bias_slope: d loss / d logit bias summed over the tile, or None for losses without one.
+    """
+
+    loss: Tensor
+    positive_slope: Tensor
+    row_slope: Tensor
+    bias_slope: Tensor | None = None
+
+
+class RowLoss(Protocol):
+    """A loss that can be read row by row."""
+
+    def __call__(
+        self, tile: Tensor, highest: Tensor, positive: Tensor, negatives: Tensor, scale: Tensor
+    ) -> RowCost:
+        """Cost each row; ``tile`` is overwritten.
+
+        Args:
+            tile: Cosines [T, N]; a correction of a logit stands in it divided by the scale.
+            highest: Largest value of each row of the tile, [T].
+            positive: The positive in the same unit, [T].
+            negatives: Columns each row kept, [T].
+            scale: 1 / temperature.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxRows:
+    """The InfoNCE family (arXiv 1807.03748 and its corrections).
+
+    Attributes:
+        decoupled: Leave the positive out of the denominator (DCL, 2110.06848, eq. 6).
+        debias: Share of negatives that secretly are positives, in [0, 1) (2007.00224, eq. 8).
+        hardness: Weight negatives by exp(hardness * logit), >= 0 (2010.04592, eq. 4).
+    """
+
+    decoupled: bool = False
+    debias: float = 0.0
+    hardness: float = 0.0
+
+    def __call__(  # noqa: D102
+        self, tile: Tensor, highest: Tensor, positive: Tensor, negatives: Tensor, scale: Tensor
+    ) -> RowCost:
+        # One common shift per row keeps every exponential in range; it cancels in the loss.
+        only_negatives = self.decoupled and not self.debias
+        shift = scale * (highest if only_negatives else torch.maximum(highest, positive))
+        mass = torch.add(-shift[:, None], tile, alpha=float(scale), out=tile).exp_()
+        tilt = mass.pow(self.hardness) if self.hardness else None
+        weighted = mass.sum(dim=1) if tilt is None else (mass * tilt).sum(dim=1)
+        norm = torch.ones_like(weighted) if tilt is None else tilt.sum(dim=1)
+
+        with torch.enable_grad():
+            sums = [t.requires_grad_() for t in (positive * scale - shift, weighted, norm)]
+            floor = torch.log(negatives) - scale - shift
+            loss = self._cost(*sums, negatives=negatives, log_floor=floor)
+            slopes = torch.autograd.grad(loss.sum(), sums, allow_unused=True)
+        positive_slope, by_weighted, by_norm = (
+            torch.zeros_like(positive) if slope is None else slope for slope in slopes
+        )
+        if tilt is not None:
+            h = self.hardness
+            mass.mul_((1 + h) * by_weighted[:, None]).add_(h * by_norm[:, None]).mul_(tilt)
+            by_weighted = torch.ones_like(by_weighted)
+        return RowCost(loss.detach(), positive_slope, by_weighted)
+
+    def _cost(
+        self, positive: Tensor, weighted: Tensor, norm: Tensor, negatives: Tensor, log_floor: Tensor
+    ) -> Tensor:
+        mass = weighted * negatives / norm if self.hardness else weighted
+        if self.debias:
+            corrected = mass - self.debias * negatives * positive.exp()
+            mass = torch.maximum(corrected / (1 - self.debias), log_floor.exp())
+        tiny = torch.finfo(mass.dtype).tiny
+        denominator = mass if self.decoupled else mass + positive.exp()
+        return torch.log(denominator.clamp_min(tiny)) - positive
+
+
+@dataclass(frozen=True, slots=True)
+class SigmoidRows:
+    """Each pair judged alone (SigLIP, arXiv 2303.15343, alg. 1).
+
+    Attributes:
+        bias: Added to every logit, a scalar tensor.
+    """
+
+    bias: Tensor
+
+    def __call__(  # noqa: D102
+        self, tile: Tensor, highest: Tensor, positive: Tensor, negatives: Tensor, scale: Tensor
+    ) -> RowCost:
+        del highest, negatives
+        logits = tile.mul_(scale).add_(self.bias)
+        match = positive * scale + self.bias
+        loss = F.softplus(logits).sum(dim=1) + F.softplus(-match)
+        slope = logits.sigmoid_()
+        positive_slope = match.sigmoid() - 1
+        total = slope.sum() + positive_slope.sum()
+        return RowCost(loss, positive_slope, torch.ones_like(match), total)
