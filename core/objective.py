@@ -249,10 +249,8 @@ class ContrastiveObjective(nn.Module):
         # From the other side the candidates are anchors, which nobody sampled: no log q.
         backward = Lane(blocks, everyone.offset, len(all_a), None, None, everyone.padding)
         parts = [all_a, all_p][:blocks]
-        other_plan = replace(plan, measure=False)
-        other, other_result = contrast(
-            p, a, parts, self.log_scale, self.logit_bias, backward, other_plan
-        )
+        plan = replace(plan, measure=False)
+        other, second = contrast(p, a, parts, self.log_scale, self.logit_bias, backward, plan)
         return (loss + other) / 2, [result, second]
 
     def _penalty(self, a: Tensor, p: Tensor) -> Tensor | float:
