@@ -1,6 +1,14 @@
 from .blocks import Block, Columns, Figure, Heading, KeyValues, Note, Table, Text
 from .chapters import Chapter, Tell
-from .draw import HALF_WIDTH, PAGE_WIDTH, add_legend, figure_svg, new_drawing, style_axes, title_panel
+from .draw import (
+    HALF_WIDTH,
+    PAGE_WIDTH,
+    add_legend,
+    figure_svg,
+    new_drawing,
+    style_axes,
+    title_panel,
+)
 from .errors import (
     BundleError,
     BundleFormatError,
@@ -32,11 +40,12 @@ from .errors import (
 from .palette import COLOURS, INK, MUTED, PAPER, RAISED, RULE, SERIES, Colour
 from .progress import Progress, silent, track
 from .report import Page
+from .settings import config_option, read_settings
 from .svg import check_svg
 
 __all__ = [
-    "HALF_WIDTH",
     "COLOURS",
+    "HALF_WIDTH",
     "INK",
     "MUTED",
     "PAGE_WIDTH",
@@ -84,9 +93,11 @@ __all__ = [
     "VectorIndexError",
     "add_legend",
     "check_svg",
+    "config_option",
     "figure_svg",
     "join_faults",
     "new_drawing",
+    "read_settings",
     "silent",
     "style_axes",
     "title_panel",
