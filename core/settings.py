@@ -103,13 +103,12 @@ def _toml_type(option: click.Option) -> Any:
     if isinstance(kind, click.Choice):
         plain: Any = Literal[tuple(map(str, kind.choices))]
     elif isinstance(kind, click.IntRange | click.FloatRange):
-        bounds = msgspec.Meta(
-            ge=None if kind.min_open else kind.min,
-            gt=kind.min if kind.min_open else None,
-            le=None if kind.max_open else kind.max,
-            lt=kind.max if kind.max_open else None,
-        )
-        plain = Annotated[int if isinstance(kind, click.IntRange) else float, bounds]
+        number = int if isinstance(kind, click.IntRange) else float
+        bounds: dict[str, Any] = {
+            "gt" if kind.min_open else "ge": kind.min,
+            "lt" if kind.max_open else "le": kind.max,
+        }
+        plain = Annotated[number, msgspec.Meta(**bounds)]
     else:
         plain = _PLAIN_TYPES.get(type(kind), str)
     return list[plain] if option.multiple or option.nargs != 1 else plain
