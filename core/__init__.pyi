@@ -1,5 +1,7 @@
+from .bags import Bags, Rows
 from .blocks import Block, Columns, Figure, Heading, KeyValues, Note, Table, Text
 from .chapters import Chapter, Tell
+from .chunking import chunked_step, whole_step
 from .draw import (
     HALF_WIDTH,
     PAGE_WIDTH,
@@ -9,6 +11,16 @@ from .draw import (
     style_axes,
     title_panel,
 )
+from .dual import (
+    DualEncoder,
+    ProjectionHead,
+    build_dual,
+    describe_dual,
+    momentum_copy,
+    update_momentum_,
+)
+from .encoders import ItemBagEncoder, RowEncoder, VectorEncoder, build_encoder, describe_encoder
+from .encoding import Encoder, EncoderConfig
 from .errors import (
     BundleError,
     BundleFormatError,
@@ -37,11 +49,19 @@ from .errors import (
     VectorIndexError,
     join_faults,
 )
+from .history import EpochRecord, StepRecord, TrainingHistory
+from .negatives import Draw, InBatch, NegativeSampler, Request, log_presence
+from .pairs import CandidateSource, Pairs, PairSource
 from .palette import COLOURS, INK, MUTED, PAPER, RAISED, RULE, SERIES, Colour
 from .progress import Progress, silent, track
+from .prototypes import Classified, Prototypes, average_prototypes
 from .report import Page
+from .schedule import TrainerSettings, learning_rate_at
+from .seeds import Stage, derive_generator, derive_seed, seeded
 from .settings import config_option, read_settings
 from .svg import check_svg
+from .training import Probe, Trainer
+from .window_encoder import WindowEncoder
 
 __all__ = [
     "COLOURS",
@@ -53,53 +73,93 @@ __all__ = [
     "RAISED",
     "RULE",
     "SERIES",
+    "Bags",
     "Block",
     "BundleError",
     "BundleFormatError",
     "BundleKindError",
+    "CandidateSource",
     "Chapter",
     "ChecksumMismatch",
+    "Classified",
     "Colour",
     "ColumnError",
     "Columns",
     "DegenerateTemperature",
     "DimensionalCollapse",
+    "Draw",
+    "DualEncoder",
     "DuplicateRows",
+    "Encoder",
+    "EncoderConfig",
+    "EpochRecord",
     "Figure",
     "GeometryError",
     "Heading",
+    "InBatch",
     "InputError",
+    "ItemBagEncoder",
     "KeyValues",
     "LeakError",
     "LikewiseError",
     "MetricMismatch",
+    "NegativeSampler",
     "NonFiniteError",
     "Note",
     "Page",
+    "PairSource",
+    "Pairs",
+    "Probe",
     "ProcedureWarning",
     "Progress",
+    "ProjectionHead",
+    "Prototypes",
     "RecallGateFailed",
     "RepresentationCollapse",
+    "Request",
+    "RowEncoder",
+    "Rows",
     "SettingError",
     "ShapeError",
+    "Stage",
     "StaleIndex",
+    "StepRecord",
     "Table",
     "Tell",
     "Text",
     "TooFewNegatives",
     "TooFewRows",
+    "Trainer",
+    "TrainerSettings",
+    "TrainingHistory",
     "UnknownId",
     "UnsortedRows",
+    "VectorEncoder",
     "VectorIndexError",
+    "WindowEncoder",
     "add_legend",
+    "average_prototypes",
+    "build_dual",
+    "build_encoder",
     "check_svg",
+    "chunked_step",
     "config_option",
+    "derive_generator",
+    "derive_seed",
+    "describe_dual",
+    "describe_encoder",
     "figure_svg",
     "join_faults",
+    "learning_rate_at",
+    "log_presence",
+    "momentum_copy",
     "new_drawing",
     "read_settings",
+    "seeded",
     "silent",
     "style_axes",
     "title_panel",
     "track",
+    "update_momentum_",
+    "whole_step",
 ]

@@ -1,0 +1,103 @@
+"""Checkpoints: the whole state of a run in one safetensors file.
+
+In comes a tree of dicts, lists, numbers, text and tensors; out comes an equal tree. The tensors are
+stored as such, the rest as JSON in the file's header, with a SHA-256 over both. The file is
+written beside its name and renamed into place, so a broken write leaves the previous one whole.
+There is no pickle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from .errors import BundleFormatError, ChecksumMismatch
+
+FORMAT = 1
+_MARK = "$tensor"
+
+
+def write_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
+    """Write ``state`` to ``path``, replacing what is there in one move.
+
+    Args:
+        path: File to write; its folder is made where missing.
+        state: Tree of dicts with text keys, lists, tuples, numbers, text, None and tensors.
+    """
+    tensors: dict[str, Tensor] = {}
+    tree = json.dumps(_strip(state, "", tensors))
+    header = {"format": str(FORMAT), "tree": tree, "sha256": _digest(tree, tensors)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(path.name + ".part")
+    with beside.open("wb") as file:
+        file.write(save(tensors, metadata=header))
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """Read what :func:`write_checkpoint` wrote.
+
+    Raises:
+        BundleFormatError: Not a checkpoint, truncated, or of a newer format.
+        ChecksumMismatch: The content is not what was written.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise BundleFormatError(
+            f"{path} cannot be read as a checkpoint ({error}); use an earlier one"
+        ) from error
+    found = header.get("format", "none")
+    if found != str(FORMAT):
+        raise BundleFormatError(
+            f"{path} has checkpoint format {found}, this version reads {FORMAT}; "
+            "resume with the version that wrote it"
+        )
+    if _digest(header["tree"], tensors) != header["sha256"]:
+        raise ChecksumMismatch(f"{path} is not the file that was written; use an earlier one")
+    state: dict[str, Any] = _fill(json.loads(header["tree"]), tensors)
+    return state
+
+
+def _strip(node: Any, name: str, tensors: dict[str, Tensor]) -> Any:
+    if isinstance(node, Tensor):
+        # A copy, because safetensors refuses tensors that share memory.
+        tensors[name] = node.detach().to("cpu", copy=True).contiguous()
+        return {_MARK: name}
+    if isinstance(node, Mapping):
+        return {str(key): _strip(value, f"{name}/{key}", tensors) for key, value in node.items()}
+    if isinstance(node, (list, tuple)):
+        return [_strip(value, f"{name}/{place}", tensors) for place, value in enumerate(node)]
+    return node
+
+
+def _fill(node: Any, tensors: Mapping[str, Tensor]) -> Any:
+    if isinstance(node, dict):
+        if _MARK in node:
+            return tensors[node[_MARK]]
+        return {key: _fill(value, tensors) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_fill(value, tensors) for value in node]
+    return node
+
+
+def _digest(tree: str, tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256(tree.encode())
+    for name in sorted(tensors):
+        value = tensors[name]
+        digest.update(f"{name} {value.dtype} {list(value.shape)}".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
