@@ -1,5 +1,6 @@
 from .bags import Bags, Rows
 from .blocks import Block, Columns, Figure, Heading, KeyValues, Note, Table, Text
+from .bundle import Bundle, load_bundle, save_bundle
 from .chapters import Chapter, Tell
 from .chunking import chunked_step, whole_step
 from .draw import (
@@ -49,8 +50,12 @@ from .errors import (
     VectorIndexError,
     join_faults,
 )
+from .fingerprint import fingerprint
 from .history import EpochRecord, StepRecord, TrainingHistory
+from .index import ExactIndex, VectorIndex
 from .negatives import Draw, InBatch, NegativeSampler, Request, log_presence
+from .neighbours import Neighbours
+from .packing import PackedIndex
 from .pairs import CandidateSource, Pairs, PairSource
 from .palette import COLOURS, INK, MUTED, PAPER, RAISED, RULE, SERIES, Colour
 from .progress import Progress, silent, track
@@ -75,6 +80,7 @@ __all__ = [
     "SERIES",
     "Bags",
     "Block",
+    "Bundle",
     "BundleError",
     "BundleFormatError",
     "BundleKindError",
@@ -93,6 +99,7 @@ __all__ = [
     "Encoder",
     "EncoderConfig",
     "EpochRecord",
+    "ExactIndex",
     "Figure",
     "GeometryError",
     "Heading",
@@ -104,8 +111,10 @@ __all__ = [
     "LikewiseError",
     "MetricMismatch",
     "NegativeSampler",
+    "Neighbours",
     "NonFiniteError",
     "Note",
+    "PackedIndex",
     "Page",
     "PairSource",
     "Pairs",
@@ -135,6 +144,7 @@ __all__ = [
     "UnknownId",
     "UnsortedRows",
     "VectorEncoder",
+    "VectorIndex",
     "VectorIndexError",
     "WindowEncoder",
     "add_legend",
@@ -149,12 +159,15 @@ __all__ = [
     "describe_dual",
     "describe_encoder",
     "figure_svg",
+    "fingerprint",
     "join_faults",
     "learning_rate_at",
+    "load_bundle",
     "log_presence",
     "momentum_copy",
     "new_drawing",
     "read_settings",
+    "save_bundle",
     "seeded",
     "silent",
     "style_axes",
