@@ -13,7 +13,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -32,14 +32,16 @@ class Shell(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands, those of entry points after our own."""
-        return [*super().list_commands(ctx), *sorted({point.name for point in find(COMMANDS)})]
+        own = super().list_commands(ctx)
+        return [*own, *(point.name for point in find(COMMANDS) if point.name not in own)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command by that name; None, with a warning on stderr, when it cannot be loaded."""
+        """The command by that name; None, with a warning on stderr, when it cannot be used."""
         if own := super().get_command(ctx, cmd_name):
             return own
         for point in find(COMMANDS):
-            if point.name == cmd_name and isinstance(command := load(point), click.Command):
+            if point.name == cmd_name:
+                command: click.Command | None = load(point, "command", _is_command)
                 return command
         return None
 
@@ -117,7 +119,7 @@ def demo(out: Path) -> None:
     page = Page("By what came before", "What likewise does on public data, and what it leans on")
     told = 0
     for point in find(CHAPTERS):
-        teller = load(point)
+        teller = load(point, "function", callable)
         if teller is None:
             page.add(Note(f"The chapter `{point.name}` could not be loaded.", tone="warning"))
             continue
@@ -140,17 +142,23 @@ def find(group: str) -> list[EntryPoint]:
     return list({point.name: point for point in reversed(found)}.values())[::-1]
 
 
-def load(point: EntryPoint) -> Any:
-    """What an entry point refers to; None, with a warning on stderr, when it cannot be loaded."""
+def load(point: EntryPoint, wanted: str, accept: Callable[[object], bool]) -> Any:
+    """What an entry point refers to; None, with a warning on stderr, when it cannot be used."""
     try:
-        return point.load()
+        loaded = point.load()
     except Exception as error:
-        origin = point.dist.name if point.dist else "an unknown package"
-        tell(
-            f"warning: {point.group} {point.name!r} of {origin} cannot be loaded "
-            f"({type(error).__name__}: {error})"
-        )
-        return None
+        fault = f"{type(error).__name__}: {error}"
+    else:
+        if accept(loaded):
+            return loaded
+        fault = f"a {type(loaded).__name__}, not a {wanted}"
+    origin = point.dist.name if point.dist else "an unknown package"
+    tell(f"warning: {point.group} {point.name!r} of {origin} cannot be used ({fault})")
+    return None
+
+
+def _is_command(loaded: object) -> bool:
+    return isinstance(loaded, click.Command)
 
 
 def tell(line: str) -> None:

@@ -74,14 +74,14 @@ def figure_svg(drawing: Drawing) -> str:
 
 
 def title_panel(axes: Axes, title: str) -> None:
-    """Name a panel, small and flush left; what there is to see belongs in the caption."""
-    axes.set_title(title, loc="left", size=9.5, color=INK.light)
+    """Name a panel, small and flush left; names come from data, so ``$`` starts no formula."""
+    axes.set_title(title, loc="left", size=9.5, color=INK.light, parse_math=False)
 
 
 def add_legend(axes: Axes) -> None:
-    """Name the labelled lines in one row above the panel, without a box."""
+    """Name the labelled lines in a row above the panel, boxless; ``$`` starts no formula."""
     entries = len(axes.get_legend_handles_labels()[1])
-    axes.legend(
+    legend = axes.legend(
         loc="lower left",
         bbox_to_anchor=(0, 1),
         ncols=entries,
@@ -91,3 +91,5 @@ def add_legend(axes: Axes) -> None:
         borderaxespad=0.2,
         handlelength=1.4,
     )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
