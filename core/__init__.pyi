@@ -1,8 +1,22 @@
+from .augment import (
+    Augmentation,
+    CellCorruption,
+    Chain,
+    CropResize,
+    Jitter,
+    Masking,
+    Reversal,
+    Scaling,
+    Shift,
+    list_invariances,
+    make_views,
+)
 from .bags import Bags, Rows
 from .blocks import Block, Columns, Figure, Heading, KeyValues, Note, Table, Text
 from .bundle import Bundle, load_bundle, save_bundle
 from .chapters import Chapter, Tell
 from .chunking import chunked_step, whole_step
+from .distributed import distributed_step, gather_rows
 from .draw import (
     HALF_WIDTH,
     PAGE_WIDTH,
@@ -12,6 +26,7 @@ from .draw import (
     style_axes,
     title_panel,
 )
+from .drawing import Curriculum, MinedHard, Mixture, Popularity, WeightedDraw
 from .dual import (
     DualEncoder,
     ProjectionHead,
@@ -22,6 +37,7 @@ from .dual import (
 )
 from .encoders import ItemBagEncoder, RowEncoder, VectorEncoder, build_encoder, describe_encoder
 from .encoding import Encoder, EncoderConfig
+from .engine import VectorIndex
 from .errors import (
     BundleError,
     BundleFormatError,
@@ -51,8 +67,12 @@ from .errors import (
     join_faults,
 )
 from .fingerprint import fingerprint
+from .gate import GateReport, RecallGate
+from .graph import GraphSettings
 from .history import EpochRecord, StepRecord, TrainingHistory
-from .index import ExactIndex, VectorIndex
+from .hnsw import HNSWIndex
+from .index import ExactIndex
+from .memory import BatchPlan, MemoryModel, largest_batch, measure_memory
 from .negatives import Draw, InBatch, NegativeSampler, Request, log_presence
 from .neighbours import Neighbours
 from .packing import PackedIndex
@@ -60,12 +80,16 @@ from .pairs import CandidateSource, Pairs, PairSource
 from .palette import COLOURS, INK, MUTED, PAPER, RAISED, RULE, SERIES, Colour
 from .progress import Progress, silent, track
 from .prototypes import Classified, Prototypes, average_prototypes
+from .queues import Queue, QueueContent, VectorQueue
+from .recall import measure_recall
 from .report import Page
 from .schedule import TrainerSettings, learning_rate_at
 from .seeds import Stage, derive_generator, derive_seed, seeded
 from .settings import config_option, read_settings
 from .svg import check_svg
 from .training import Probe, Trainer
+from .tsaug_adapter import TsaugAugmentation
+from .tuning import Sweep, TemperatureReading, Trial, analyse_temperature, sweep
 from .window_encoder import WindowEncoder
 
 __all__ = [
@@ -78,19 +102,25 @@ __all__ = [
     "RAISED",
     "RULE",
     "SERIES",
+    "Augmentation",
     "Bags",
+    "BatchPlan",
     "Block",
     "Bundle",
     "BundleError",
     "BundleFormatError",
     "BundleKindError",
     "CandidateSource",
+    "CellCorruption",
+    "Chain",
     "Chapter",
     "ChecksumMismatch",
     "Classified",
     "Colour",
     "ColumnError",
     "Columns",
+    "CropResize",
+    "Curriculum",
     "DegenerateTemperature",
     "DimensionalCollapse",
     "Draw",
@@ -101,15 +131,23 @@ __all__ = [
     "EpochRecord",
     "ExactIndex",
     "Figure",
+    "GateReport",
     "GeometryError",
+    "GraphSettings",
+    "HNSWIndex",
     "Heading",
     "InBatch",
     "InputError",
     "ItemBagEncoder",
+    "Jitter",
     "KeyValues",
     "LeakError",
     "LikewiseError",
+    "Masking",
+    "MemoryModel",
     "MetricMismatch",
+    "MinedHard",
+    "Mixture",
     "NegativeSampler",
     "Neighbours",
     "NonFiniteError",
@@ -118,36 +156,50 @@ __all__ = [
     "Page",
     "PairSource",
     "Pairs",
+    "Popularity",
     "Probe",
     "ProcedureWarning",
     "Progress",
     "ProjectionHead",
     "Prototypes",
+    "Queue",
+    "QueueContent",
+    "RecallGate",
     "RecallGateFailed",
     "RepresentationCollapse",
     "Request",
+    "Reversal",
     "RowEncoder",
     "Rows",
+    "Scaling",
     "SettingError",
     "ShapeError",
+    "Shift",
     "Stage",
     "StaleIndex",
     "StepRecord",
+    "Sweep",
     "Table",
     "Tell",
+    "TemperatureReading",
     "Text",
     "TooFewNegatives",
     "TooFewRows",
     "Trainer",
     "TrainerSettings",
     "TrainingHistory",
+    "Trial",
+    "TsaugAugmentation",
     "UnknownId",
     "UnsortedRows",
     "VectorEncoder",
     "VectorIndex",
     "VectorIndexError",
+    "VectorQueue",
+    "WeightedDraw",
     "WindowEncoder",
     "add_legend",
+    "analyse_temperature",
     "average_prototypes",
     "build_dual",
     "build_encoder",
@@ -158,12 +210,19 @@ __all__ = [
     "derive_seed",
     "describe_dual",
     "describe_encoder",
+    "distributed_step",
     "figure_svg",
     "fingerprint",
+    "gather_rows",
     "join_faults",
+    "largest_batch",
     "learning_rate_at",
+    "list_invariances",
     "load_bundle",
     "log_presence",
+    "make_views",
+    "measure_memory",
+    "measure_recall",
     "momentum_copy",
     "new_drawing",
     "read_settings",
@@ -171,6 +230,7 @@ __all__ = [
     "seeded",
     "silent",
     "style_axes",
+    "sweep",
     "title_panel",
     "track",
     "update_momentum_",

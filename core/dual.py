@@ -176,13 +176,9 @@ class DualEncoder(nn.Module):
         """Encode candidates as unit vectors below the head; see :meth:`encode_anchors`."""
         return _encode(self.candidate_encoder, candidates, batch_size)
 
-    def serving_state(self) -> dict[str, Tensor]:
-        """Give the weights that answer queries, heads left out; a fingerprint covers these."""
-        return {
-            name: value
-            for name, value in self.state_dict().items()
-            if not name.startswith(("anchor_head.", "candidate_head."))
-        }
+    def serving_part(self) -> nn.ModuleDict:
+        """Give the towers that answer queries, heads left out: what a fingerprint covers."""
+        return nn.ModuleDict({"anchor": self.anchor_encoder, "candidate": self.candidate_encoder})
 
 
 def describe_dual(encoder: DualEncoder) -> dict[str, Any]:

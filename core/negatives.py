@@ -9,6 +9,7 @@ and the sampler that draws nothing; ``drawing.py`` holds those that choose rows 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -26,12 +27,14 @@ class Request:
     """What a sampler may know when it draws.
 
     Attributes:
+        rows: int64 [B], the pairs of the batch.
         ids: int64 [B], the candidate behind each positive of the batch.
         positives: The positives themselves, as the candidate encoder takes them.
         share_done: How much of the training is over, 0 to 1.
         generator: The only randomness a sampler may use.
     """
 
+    rows: Tensor
     ids: Tensor
     positives: Rows
     share_done: float
@@ -65,9 +68,9 @@ class NegativeSampler(Protocol):
         """Plain settings, saved with the run and compared when it is resumed."""
         ...
 
-    def log_q(self, ids: Tensor) -> Tensor | None:
-        """Log probability of candidates ``ids`` [B] to be in a batch; None for uniform."""
-        del ids
+    def log_q(self, ids: Tensor, batch_size: int) -> Tensor | None:
+        """Log probability of candidates ``ids`` to be in a batch of that size; None for uniform."""
+        del ids, batch_size
         return None
 
     def begin(self, encoder: DualEncoder) -> None:
@@ -98,38 +101,30 @@ class InBatch(NegativeSampler):
     Args:
         frequencies: float [N], share of each candidate among the pairs, adding up to 1; None
             where every candidate stands in one pair.
-        batch_size: B, needed for the probability of standing in a batch.
 
     Raises:
-        SettingError: Frequencies without a batch size, or that are not shares.
+        SettingError: The frequencies are not shares.
 
-    Source: q of a batch is ``1 - (1 - f)^B`` (ours; ``B f`` in arXiv 1905.01969 exceeds 1).
+    Source: q of a batch is ``1 - (1 - f)^B`` (ours; ``B f`` is no probability once it exceeds 1).
 
-    >>> sampler = InBatch(torch.tensor([0.5, 0.5]), batch_size=2)
-    >>> sampler.log_q(torch.tensor([0])).exp()
-    tensor([0.7500])
+    >>> sampler = InBatch(torch.tensor([0.5, 0.5]))
+    >>> sampler.log_q(torch.tensor([0, 1]), batch_size=2).exp()
+    tensor([0.7500, 0.7500])
     """
 
     name = "in-batch"
 
-    def __init__(self, frequencies: Tensor | None = None, *, batch_size: int | None = None) -> None:
-        self.batch_size = batch_size
+    def __init__(self, frequencies: Tensor | None = None) -> None:
         self.frequencies = None if frequencies is None else require_shares(frequencies)
-        if frequencies is not None and (batch_size is None or batch_size < 2):
-            raise SettingError(
-                f"in-batch sampling with frequencies needs its batch_size, found {batch_size}; "
-                "pass the batch size of the trainer, 2 or more"
-            )
 
     @property
     def config(self) -> Mapping[str, Any]:  # noqa: D102
-        known = 0 if self.frequencies is None else len(self.frequencies)
-        return {"batch_size": self.batch_size, "frequencies": known}
+        return {"frequencies": digest_of(self.frequencies)}
 
-    def log_q(self, ids: Tensor) -> Tensor | None:  # noqa: D102
-        if self.frequencies is None or self.batch_size is None:
+    def log_q(self, ids: Tensor, batch_size: int) -> Tensor | None:  # noqa: D102
+        if self.frequencies is None:
             return None
-        return log_presence(self.frequencies[ids], self.batch_size)
+        return log_presence(self.frequencies[ids], batch_size)
 
 
 def log_presence(frequencies: Tensor, draws: int) -> Tensor:
@@ -166,3 +161,11 @@ def require_shares(weights: Tensor) -> Tensor:
             f"of {float(shares.min()):.6g}; divide the counts by their total"
         )
     return shares / total
+
+
+def digest_of(values: Tensor | None) -> str:
+    """Name a tensor by its content, so that a config can say which one it was made with."""
+    if values is None:
+        return "none"
+    plain = values.detach().cpu().contiguous()
+    return hashlib.sha256(plain.numpy().tobytes()).hexdigest()[:16]

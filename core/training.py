@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from .checkpoint import read_checkpoint, write_checkpoint
 from .chunking import chunked_step
+from .distributed import distributed_step, place_of_process
 from .dual import DualEncoder, describe_dual
 from .errors import NonFiniteError, SettingError, TooFewRows
 from .geometry import COLLAPSE_COSINE, Geometry, check_geometry
@@ -45,7 +46,8 @@ class Trainer:
 
     The last batch of an epoch is dropped when it would be short, since a loss over fewer
     candidates is another loss; the history says how many pairs that was. With fewer pairs than
-    ``batch_size`` the batch is all of them.
+    ``batch_size`` the batch is all of them. Under torchrun every process trains on its part of each
+    batch against the candidates of all.
 
     Args:
         encoder: What is trained, in place.
@@ -107,6 +109,7 @@ class Trainer:
         self.checkpoint_dir = None if checkpoint_dir is None else Path(checkpoint_dir)
         self.checkpoint_every = checkpoint_every
         self.progress = silent if progress is None else progress
+        self._rank, self._ranks = place_of_process()
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     def fit(self, pairs: PairSource, probe: Probe | None = None) -> TrainingHistory:
@@ -218,9 +221,11 @@ class Trainer:
         batch, age = self._gather(pairs, rows, where, run.steps_done / total)
         run.optimiser.zero_grad(set_to_none=True)
         seed = derive_seed(*where, Stage.DROPOUT)
-        step = chunked_step(
-            self.encoder, self.objective, batch, self.settings.chunk_size, seed=seed
-        )
+        if self._ranks > 1:
+            step = distributed_step(self.encoder, self.objective, batch, seed=seed)
+        else:
+            chunk = self.settings.chunk_size
+            step = chunked_step(self.encoder, self.objective, batch, chunk, seed=seed)
         step = replace(step, sampler=self.sampler.name, queue_age=age)
         norm = float(nn.utils.clip_grad_norm_(run.parameters(), self.settings.clip_norm))
         self._require_healthy(run, step, norm)
@@ -238,11 +243,12 @@ class Trainer:
     def _gather(
         self, pairs: PairSource, rows: Tensor, where: tuple[int, int, int], share_done: float
     ) -> tuple[Pairs, int | None]:
-        batch = pairs.batch(rows, derive_generator(*where, Stage.PAIRS))
+        size, rows = len(rows), rows[self._rank :: self._ranks]
+        batch = pairs.batch(rows, derive_generator(*where, Stage.PAIRS, self._rank))
         ids = rows if batch.ids is None else batch.ids
-        generator = derive_generator(*where, Stage.SAMPLER)
-        drawn = self.sampler.draw(Request(ids, batch.positives, share_done, generator))
-        log_q = self.sampler.log_q(ids) if batch.log_q is None else batch.log_q
+        generator = derive_generator(*where, Stage.SAMPLER, self._rank)
+        drawn = self.sampler.draw(Request(rows, ids, batch.positives, share_done, generator))
+        log_q = self.sampler.log_q(ids, size) if batch.log_q is None else batch.log_q
         batch = replace(batch, log_q=log_q)
         if drawn is None:
             known = () if batch.ids is None else (SameId(ids),)
@@ -298,7 +304,7 @@ class Trainer:
         }
 
     def _save(self, run: Run) -> None:
-        if self.checkpoint_dir is None:
+        if self.checkpoint_dir is None or self._rank > 0:
             return
         state = {
             "identity": self._identity(run),
