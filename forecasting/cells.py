@@ -78,16 +78,23 @@ def _add(
 def sort_cells(cells: Cells, notes: list[str]) -> tuple[Cells, Steps]:
     """Rows by id and time, and where each series begins."""
     codes = _number_ids(cells.ids)
-    times = cells.stamps.to_physical().to_numpy()
+    times = cells.stamps.to_physical().cast(pl.Int64).to_numpy()
     forward = np.diff(codes)
     if bool(((forward > 0) | ((forward == 0) & (np.diff(times) >= 0))).all()):
         return cells, offsets_of(codes)
-    order = pl.DataFrame({"code": codes, "time": times}).select(
-        pl.arg_sort_by("code", "time", maintain_order=True).cast(pl.Int64)
-    )
-    places = order.to_series().to_numpy()
+    places = _order(codes, times)
     notes.append(f"rows sorted by {cells.ids.name!r} and {cells.stamps.name!r}")
     return cells.taken(places), offsets_of(codes[places])
+
+
+def _order(codes: Steps, times: Steps) -> Steps:
+    """Places in ascending order of code, then time."""
+    first = int(times.min())
+    span = int(times.max()) - first + 1
+    if span * (int(codes.max()) + 1) < np.iinfo(np.int64).max:
+        # One key sorts several times faster than two.
+        return np.argsort(codes * span + (times - first))
+    return np.lexsort((times, codes))
 
 
 def _number_ids(ids: pl.Series) -> Steps:
@@ -115,8 +122,8 @@ def check_duplicates(cells: Cells, faults: Faults) -> None:
         DuplicateRows,
         np.flatnonzero(again.fill_null(value=False).to_numpy()),
         lambda place: (
-            f"{cells.told(place)} repeats row {cells.rows[place - 1]}; keep one row per "
-            f"({cells.ids.name}, {cells.stamps.name})"
+            f"{cells.told(place)} repeats row {cells.rows[place - 1]}; "
+            f"keep one row per ({cells.ids.name}, {cells.stamps.name})"
         ),
     )
 

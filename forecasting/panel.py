@@ -144,29 +144,52 @@ class Panel:
             InputError: When no series had begun.
         """
         kept = np.clip(step - self.starts + 1, 0, self.lengths)
-        if (kept == self.lengths).all():
-            return self
         if not kept.any():
             raise InputError(
                 f"no series begins by {self.stamps(np.array([step]))[0]}; the first begins at "
                 f"{self.stamps(self.starts.min(keepdims=True))[0]}"
             )
-        rows = ranges(self.offsets[:-1], kept)
-        values = self.values[rows]
-        offsets = np.concatenate([[0], np.cumsum(kept)])
-        drawn = np.zeros(len(self.values), dtype=bool)
-        drawn[self.interpolated] = True
-        drawn = drawn[rows]
-        open_ended = drawn & ~_followed(~drawn, offsets)
-        values[open_ended] = np.nan
-        begun = np.flatnonzero(kept)
+        return self._cut(np.zeros_like(kept), kept)
+
+    def since(self, step: int) -> Panel:
+        """The panel without the rows before a step; series that had ended are absent.
+
+        Args:
+            step: First step that stays.
+
+        Raises:
+            InputError: When every series had ended.
+        """
+        skipped = np.clip(step - self.starts, 0, self.lengths)
+        if (skipped == self.lengths).all():
+            raise InputError(
+                f"every series ends before {self.stamps(np.array([step]))[0]}; the last ends at "
+                f"{self.stamps(self.end_steps.max(keepdims=True))[0]}"
+            )
+        return self._cut(skipped, self.lengths - skipped)
+
+    def _cut(self, skipped: Steps, kept: Steps) -> Panel:
+        """``kept`` rows of each series after leaving out the first ``skipped``."""
+        if (kept == self.lengths).all():
+            return self
+        present = np.flatnonzero(kept)
+        offsets = np.concatenate([[0], np.cumsum(kept[present])])
+        rows = ranges((self.offsets[:-1] + skipped)[present], kept[present])
+        values, interpolated = self.values[rows], self.interpolated
+        if len(interpolated):
+            drawn = np.zeros(len(self.values), dtype=bool)
+            drawn[interpolated] = True
+            drawn = drawn[rows]
+            open_ended = drawn & ~_followed(~drawn, offsets)
+            values[open_ended] = np.nan
+            interpolated = np.flatnonzero(drawn & ~open_ended)
         return replace(
             self,
-            ids=tuple(self.ids[number] for number in begun),
-            starts=self.starts[begun],
-            offsets=np.concatenate([[0], np.cumsum(kept[begun])]),
+            ids=tuple(self.ids[number] for number in present),
+            starts=(self.starts + skipped)[present],
+            offsets=offsets,
             values=values,
-            interpolated=np.flatnonzero(drawn & ~open_ended),
+            interpolated=interpolated,
         )
 
     def to_frame(self) -> Any:
@@ -208,12 +231,9 @@ def ranges(starts: Steps, counts: Steps) -> Steps:
 
 def _followed(known: NDArray[np.bool_], offsets: Steps) -> NDArray[np.bool_]:
     """Rows that a known row of the same series follows, or that are known themselves."""
-    places = np.where(known, np.arange(len(known)), -1)
-    counts = np.diff(offsets)
-    last = np.full(len(counts), -1)
-    filled = counts > 0
-    last[filled] = np.maximum.reduceat(places, offsets[:-1][filled])
-    return np.arange(len(known)) <= np.repeat(last, counts)
+    places = np.arange(len(known))
+    last = np.maximum.reduceat(np.where(known, places, -1), offsets[:-1])
+    return places <= np.repeat(last, np.diff(offsets))
 
 
 def _plain(dtype: pl.DataType) -> pl.DataType:
