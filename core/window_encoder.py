@@ -120,10 +120,15 @@ class WindowEncoder(Encoder):
         flat = windows.flatten(1)
         features = [flat]
         for pool, bank in zip(self._pools, self.banks, strict=True):
-            patches = _average(windows, pool).unfold(1, self._patch, self._stride).flatten(2)
+            patches = self._cut_patches(_average(windows, pool))
             features.append(F.gelu(bank(patches)).flatten(1))
         out: Tensor = self.body(torch.cat(features, dim=1))
         return out if self.linear is None else out + self.linear(flat)
+
+    def _cut_patches(self, windows: Tensor) -> Tensor:
+        # Patches end at the newest step; what does not come out even is left out at the oldest.
+        oldest = (windows.shape[1] - self._patch) % self._stride
+        return windows[:, oldest:].unfold(1, self._patch, self._stride).flatten(2)
 
     def become_linear_(self, weight: Tensor, bias: Tensor) -> None:
         """Equal ``flat window @ weight.T + bias`` exactly, as a start to learn from.

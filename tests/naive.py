@@ -216,30 +216,30 @@ def _naive_row(
     step: NaiveStep,
 ) -> Tensor:
     scale = log_scale.exp()
-    (positive,) = (c for c in columns if c.is_positive)
-    own_cosine = query @ positive.vector
+    cosines = torch.stack([column.vector for column in columns]) @ query
+    (at,) = (k for k, column in enumerate(columns) if column.is_positive)
 
-    def logit(column: _Column) -> Tensor:
-        value = scale * (query @ column.vector)
-        if column.log_q is not None:
-            value = value - settings.log_q_weight * column.log_q
+    def logit(k: int) -> Tensor:
+        value, log_q = scale * cosines[k], columns[k].log_q
+        if log_q is not None:
+            value = value - settings.log_q_weight * log_q
         return value + logit_bias if settings.loss == "sigmoid" else value
 
-    kept: list[_Column] = []
-    for column in columns:
-        if column.is_positive or column.is_self or column.is_padding:
+    own_cosine, kept = float(cosines[at].detach()), []
+    for k, column in enumerate(columns):
+        if k == at or column.is_self or column.is_padding:
             continue
-        cosine = float((query @ column.vector).detach())
-        too_near = settings.margin is not None and cosine > float(own_cosine) + settings.margin
+        cosine = float(cosines[k].detach())
+        too_near = settings.margin is not None and cosine > own_cosine + settings.margin
         if column.is_masked or too_near:
             step.masked += 1
         else:
-            kept.append(column)
+            kept.append(k)
     step.kept.append(len(kept))
-    step.beaten += any(float(query @ c.vector) > float(own_cosine) for c in kept)
+    step.beaten += any(float(cosines[k].detach()) > own_cosine for k in kept)
 
-    own = logit(positive)
-    others = torch.stack([logit(c) for c in kept])
+    own = logit(at)
+    others = torch.stack([logit(k) for k in kept])
     if settings.loss == "sigmoid":
         # SigLIP 2303.15343, algorithm 1: -log sigmoid(z) of the positive, -log sigmoid(-z) of
         # each negative; the division by B is the mean over rows.
@@ -288,3 +288,94 @@ def naive_whiten(x: Tensor) -> Tensor:
     centred = x - x.mean(dim=0)
     factor = torch.linalg.cholesky(centred.T @ centred / (len(x) - 1))
     return torch.stack([torch.linalg.inv(factor) @ row for row in centred])
+
+
+# --- core: bags, queues, samplers, readings ------------------------------------------------------
+
+
+def naive_bag_mean(lists: list[list[int]], weights: list[list[float]], table: Tensor) -> Tensor:
+    """Weighted mean of table rows, one bag at a time."""
+    means = []
+    for indices, heavy in zip(lists, weights, strict=True):
+        total = torch.zeros(table.shape[1], dtype=torch.float64)
+        for index, weight in zip(indices, heavy, strict=True):
+            total = total + weight * table[index].double()
+        means.append(total / sum(heavy))
+    return torch.stack(means)
+
+
+def naive_queue(size: int, batches: list[list[int]]) -> list[int]:
+    """The newest ``size`` ids, oldest first, kept in a plain list."""
+    kept: list[int] = []
+    for batch in batches:
+        for one in batch:
+            kept.append(one)
+            if len(kept) > size:
+                kept.pop(0)
+    return kept
+
+
+def naive_crop(window: Tensor, start: float, length: float) -> Tensor:
+    """Read [L, C] at L even places of [start, start + length], between neighbours."""
+    steps = window.shape[0]
+    out = []
+    for i in range(steps):
+        place = start + length * (i / (steps - 1) if steps > 1 else 0.0)
+        left = min(int(place), steps - 1)
+        right = min(left + 1, steps - 1)
+        out.append(window[left] + (place - left) * (window[right] - window[left]))
+    return torch.stack(out)
+
+
+def naive_softmax_reading(a: Tensor, p: Tensor, temperature: float) -> tuple[float, float]:
+    """Mean entropy and mean largest weight of each anchor's softmax over all positives."""
+    a, p = naive_unit(a.double()), naive_unit(p.double())
+    entropy, largest = 0.0, 0.0
+    for row in a:
+        powers = [math.exp(float(row @ other) / temperature) for other in p]
+        weights = [power / sum(powers) for power in powers]
+        entropy -= sum(w * math.log(w) for w in weights if w > 0)
+        largest += max(weights)
+    return entropy / len(a), largest / len(a)
+
+
+# --- forecasting: windows -----------------------------------------------------------------------
+
+
+def naive_windows(
+    series: list[tuple[int, list[float]]], lookback: int, horizon: int
+) -> list[tuple[int, int, list[float], list[float]]]:
+    """Step complete, series, past and continuation of every whole window, by that order."""
+    found = []
+    for number, (start, values) in enumerate(series):
+        for first in range(len(values) - lookback - horizon + 1):
+            rows = values[first : first + lookback + horizon]
+            if not any(math.isnan(value) for value in rows):
+                complete = start + first + lookback + horizon - 1
+                found.append((complete, number, rows[:lookback], rows[lookback:]))
+    return sorted(found, key=lambda window: window[:2])
+
+
+def naive_moments(window: list[float]) -> tuple[float, float]:
+    """Mean and population deviation, with exact sums."""
+    mean = math.fsum(window) / len(window)
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in window) / len(window))
+
+
+def naive_overlap(rows: list[tuple[int, int]], span: int) -> list[list[bool]]:
+    """Whether two (series, end) windows share a row, row by row."""
+    covered = [{(series, end - place) for place in range(span)} for series, end in rows]
+    return [[bool(mine & other) for other in covered] for mine in covered]
+
+
+def naive_normalised(window: list[float], kind: str, deviation: float) -> list[float]:
+    """A past in its own units, from the definition of each kind (floor 0.2, cap 10)."""
+    mean, spread = naive_moments(window)
+    base = {"mean": mean, "last": window[-1], "z": mean, "none": 0.0}[kind]
+    scale = {
+        "mean": deviation,
+        "last": deviation,
+        "z": min(max(spread, 0.2 * deviation), 2.0 * deviation),
+        "none": 1.0,
+    }[kind]
+    return [(value - base) / scale for value in window]
