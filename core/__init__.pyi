@@ -68,13 +68,18 @@ from .errors import (
 )
 from .fingerprint import fingerprint
 from .gate import GateReport, RecallGate
+from .geometry import Geometry, check_geometry, measure_geometry, normalize
 from .graph import GraphSettings
 from .history import EpochRecord, StepRecord, TrainingHistory
 from .hnsw import HNSWIndex
 from .index import ExactIndex
+from .layout import Pool
+from .masks import CandidateMask, GivenPairs, SameGroup, SameId
 from .memory import BatchPlan, MemoryModel, largest_batch, measure_memory
 from .negatives import Draw, InBatch, NegativeSampler, Request, log_presence
 from .neighbours import Neighbours
+from .objective import ContrastiveObjective, StepResult
+from .objective_config import ObjectiveConfig
 from .packing import PackedIndex
 from .pairs import CandidateSource, Pairs, PairSource
 from .palette import COLOURS, INK, MUTED, PAPER, RAISED, RULE, SERIES, Colour
@@ -110,6 +115,7 @@ __all__ = [
     "BundleError",
     "BundleFormatError",
     "BundleKindError",
+    "CandidateMask",
     "CandidateSource",
     "CellCorruption",
     "Chain",
@@ -119,6 +125,7 @@ __all__ = [
     "Colour",
     "ColumnError",
     "Columns",
+    "ContrastiveObjective",
     "CropResize",
     "Curriculum",
     "DegenerateTemperature",
@@ -132,7 +139,9 @@ __all__ = [
     "ExactIndex",
     "Figure",
     "GateReport",
+    "Geometry",
     "GeometryError",
+    "GivenPairs",
     "GraphSettings",
     "HNSWIndex",
     "Heading",
@@ -152,10 +161,12 @@ __all__ = [
     "Neighbours",
     "NonFiniteError",
     "Note",
+    "ObjectiveConfig",
     "PackedIndex",
     "Page",
     "PairSource",
     "Pairs",
+    "Pool",
     "Popularity",
     "Probe",
     "ProcedureWarning",
@@ -171,6 +182,8 @@ __all__ = [
     "Reversal",
     "RowEncoder",
     "Rows",
+    "SameGroup",
+    "SameId",
     "Scaling",
     "SettingError",
     "ShapeError",
@@ -178,6 +191,7 @@ __all__ = [
     "Stage",
     "StaleIndex",
     "StepRecord",
+    "StepResult",
     "Sweep",
     "Table",
     "Tell",
@@ -203,6 +217,7 @@ __all__ = [
     "average_prototypes",
     "build_dual",
     "build_encoder",
+    "check_geometry",
     "check_svg",
     "chunked_step",
     "config_option",
@@ -221,10 +236,12 @@ __all__ = [
     "load_bundle",
     "log_presence",
     "make_views",
+    "measure_geometry",
     "measure_memory",
     "measure_recall",
     "momentum_copy",
     "new_drawing",
+    "normalize",
     "read_settings",
     "save_bundle",
     "seeded",
