@@ -62,6 +62,8 @@ def check_cells(cells: Cells, faults: Faults) -> Cells:
         infinite,
         "has an infinite target; correct it, or make it NaN if it is missing",
     )
+    if np.isnan(cells.values).all():
+        faults.add(InputError, "the frame has no value: every target is missing")
     bad = no_id | no_stamp | infinite | finer
     if bad.all():
         faults.raise_any()

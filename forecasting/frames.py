@@ -163,14 +163,16 @@ def _to_targets(column: pl.Series) -> pl.Series:
     dtype = column.dtype
     if not (dtype.is_numeric() or dtype == pl.Null):
         raise ColumnError(f"column {column.name!r} holds {dtype}, not numbers; cast it to Float64")
+    values = column.cast(pl.Float64)
     if dtype.is_integer():
-        row = (column.abs() > EXACT_INTEGERS).arg_max()
-        if row is not None and abs(column[row] or 0) > EXACT_INTEGERS:
+        large = (values.abs() >= EXACT_INTEGERS).fill_null(value=False).to_numpy()
+        if large.any():
+            row = int(np.argmax(large))
             raise ColumnError(
                 f"row {row}: {column.name!r} is {column[row]}, beyond what Float64 holds exactly; "
                 "rescale the column"
             )
-    return column.cast(pl.Float64)
+    return values
 
 
 def _find_grid(asked: Frequency | None, cells: Cells, offsets: Steps, faults: Faults) -> Frequency:

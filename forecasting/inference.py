@@ -109,9 +109,10 @@ def _days_alias(walls: Steps, offsets: Steps) -> str | None:
     distances = _deltas(days, offsets)
     weekdays = (days + FIRST_WEEKDAY) % 7
     if distances.min() != distances.max() and weekdays.max() < 5:
-        business = UNITS["business"].number(walls)[0]
-        if _common(_deltas(business, offsets)) == 1:
-            return "B"
+        business = _deltas(UNITS["business"].number(walls)[0], offsets)
+        step = _common(business)
+        if step == 1 or (step is not None and business.max() == step):
+            return f"{step}B"
     step = _common(distances)
     if step == 7 and weekdays.min() == weekdays.max():
         return f"W-{WEEKDAYS[int(weekdays[0])]}"

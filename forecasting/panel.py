@@ -242,11 +242,13 @@ def _plain(dtype: pl.DataType) -> pl.DataType:
 
 
 def _in_zone(column: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Dates and zoneless datetimes as local times of the panel's zone, if it has one."""
-    zone = dtype.time_zone if isinstance(dtype, pl.Datetime) else None
+    """Dates and zoneless datetimes as times of the panel's kind, local to its zone if any."""
+    if not isinstance(dtype, pl.Datetime):
+        return column
+    zone = dtype.time_zone
     has_zone = isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None
     if zone is None and has_zone:
         raise InputError("the stamps carry a time zone but the panel has none; drop the zone")
     if zone is None or has_zone:
-        return column.cast(pl.Datetime("us", zone)) if zone else column
+        return column.cast(pl.Datetime("us", zone))
     return column.cast(pl.Datetime("us")).dt.replace_time_zone(zone, ambiguous="earliest")

@@ -35,6 +35,7 @@ class Windows:
         panel: S series on one grid.
         lookback: L, rows of the past, at least 1.
         horizon: H, rows of the continuation, at least 1.
+        stride: Keep the windows whose continuation ends on a multiple of this step.
 
     Attributes:
         anchors: Row in ``panel.values`` of the last row of each past, [N].
@@ -43,7 +44,7 @@ class Windows:
     Source: ours.
     """
 
-    def __init__(self, panel: Panel, lookback: int, horizon: int) -> None:
+    def __init__(self, panel: Panel, lookback: int, horizon: int, *, stride: int = 1) -> None:
         _check_sizes(lookback, horizon)
         self.panel = panel
         self.lookback = lookback
@@ -53,6 +54,10 @@ class Windows:
         if (np.diff(end_steps) < 0).any():
             order = np.argsort(end_steps, kind="stable")
             anchors, end_steps = anchors[order], end_steps[order]
+        if stride > 1:
+            # By calendar step, so that a window stays in or out however the panel grows.
+            kept = end_steps % stride == 0
+            anchors, end_steps = anchors[kept], end_steps[kept]
         self.anchors: Steps = anchors
         self.end_steps: Steps = end_steps
         self._moments: tuple[Values, Values] | None = None
@@ -128,12 +133,17 @@ class Windows:
             pasts[open_ended] = np.nan
         return pasts
 
-    def overlaps(self, rows: Selection) -> OverlapMask:
-        """The mask that keeps windows which share rows with one another from being negatives."""
+    def overlaps(self, rows: Selection, span: int | None = None) -> OverlapMask:
+        """The mask that keeps windows which share rows with one another from being negatives.
+
+        Args:
+            rows: The windows of a batch, [B].
+            span: Windows of one series closer than this are left out; None for L + H.
+        """
         return OverlapMask(
             torch.from_numpy(self.series_of(rows)),
             torch.from_numpy(self.anchors[rows]),
-            self.lookback + self.horizon,
+            self.lookback + self.horizon if span is None else span,
         )
 
     def _cut(self, firsts: Steps, length: int) -> Values:

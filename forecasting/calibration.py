@@ -1,0 +1,101 @@
+"""Intervals that hold: how wrong a model was at earlier origins, step by step.
+
+In: a model's forecasts from origins whose truth is known and was not learned from. Out: for each
+step of the horizon the error, in units of each window's own spread, that the asked share of those
+forecasts stayed within (split conformal, Vovk et al. 2005; Lei et al. 2018, arXiv 1604.04173).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core import SettingError, TooFewRows
+from .holdout import batches
+from .normalisers import training_deviations
+from .origins import Origins, futures, pasts
+from .panel import Panel, Values
+
+_BATCH = 1024
+# A window flatter than this share of its series' usual movement is given that share: errors after
+# a flat stretch are small, not zero.
+SPREAD_FLOOR = 0.1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """Sorted errors of earlier forecasts.
+
+    Attributes:
+        errors: Absolute errors over the spread of their window, each step sorted, [N, H].
+        usual: Deviation of each series over the rows that were fitted on, [S].
+        window: Rows over which a window's own spread is taken.
+    """
+
+    errors: Values
+    usual: Values
+    window: int
+
+    def half_width(self, level: int) -> Values:
+        """The error that ``level`` percent of forecasts stay within, [H].
+
+        Raises:
+            TooFewRows: Fewer windows than the level needs: n >= level / (100 - level).
+        """
+        count = len(self.errors)
+        rank = math.ceil((count + 1) * level / 100)
+        if rank > count:
+            needed = math.ceil(level / (100 - level))
+            raise TooFewRows(
+                f"a {level} % interval needs at least {needed} calibration windows, found {count}; "
+                "ask for a lower level or fit on a longer history"
+            )
+        return self.errors[rank - 1]
+
+    def spread(self, panel: Panel, origins: Origins) -> Values:
+        """The unit of the errors at each origin, [O]."""
+        return window_spread(panel, origins, self.window, self.usual)
+
+
+def calibrate(
+    expect: Callable[[Panel, Origins], Values], panel: Panel, origins: Origins, horizon: int
+) -> Calibration:
+    """Collect the errors of a model at origins it has not learned from.
+
+    Args:
+        expect: The model: panel and origins in, [O, H] out.
+        panel: Holds the truth.
+        origins: Where to forecast from; their futures are known.
+        horizon: H.
+    """
+    usual = training_deviations(panel)
+    errors = []
+    for part in batches(origins, _BATCH):
+        miss = np.abs(futures(panel, part, horizon) - expect(panel, part))
+        errors.append(miss / window_spread(panel, part, horizon, usual)[:, None])
+    return Calibration(np.sort(np.concatenate(errors), axis=0), usual, horizon)
+
+
+def window_spread(panel: Panel, origins: Origins, window: int, usual: Values) -> Values:
+    """Deviation of the last rows before each origin, floored by the usual one, [O]."""
+    recent = pasts(panel, origins, max(window, 2))
+    with np.errstate(invalid="ignore"):
+        centre = np.nanmean(recent, axis=1, keepdims=True)
+        deviation = np.sqrt(np.nanmean((recent - centre) ** 2, axis=1))
+    series = usual[origins.series]
+    return np.maximum(np.nan_to_num(deviation), SPREAD_FLOOR * series)
+
+
+def check_levels(levels: Sequence[int]) -> list[int]:
+    """Interval levels as distinct whole percents, ascending.
+
+    Raises:
+        SettingError: A level outside 1 to 99.
+    """
+    wrong = [level for level in levels if not 0 < level < 100 or level != int(level)]
+    if wrong:
+        raise SettingError(f"levels are whole percents from 1 to 99, found {wrong}")
+    return sorted({int(level) for level in levels})

@@ -1,0 +1,197 @@
+"""What history showed: an index of continuations, and the weighing of it.
+
+In: a panel, and the recipe by which its windows become vectors. Out: for windows that ask, the
+softmax-weighted continuations and summaries of everything that was complete at their origin. The
+windows stand in the order they became complete, so the past of any origin is a prefix of the
+index: one index answers every origin of a backtest, and nothing behind an origin can be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..core import ExactIndex, LeakError, normalize
+from .embeddings import Embedding
+from .levels import summarise
+from .normalisers import Normaliser, training_deviations
+from .origins import Origins, pasts
+from .panel import Panel, Values
+from .units import Steps
+from .windows import Windows
+
+_BLOCK = 8192
+_QUERIES = 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recipe:
+    """How a window becomes a vector.
+
+    Attributes:
+        lookback, horizon: L and H.
+        normaliser: Takes base and scale off windows before they are embedded.
+        deviations: Id of each series -> its unit, from the rows that were fitted on.
+    """
+
+    lookback: int
+    horizon: int
+    normaliser: Normaliser
+    deviations: Mapping[Any, float]
+
+    def units(self, panel: Panel) -> Values:
+        """Unit of each series of a panel, [S]; a series not fitted on brings its own."""
+        own = training_deviations(panel)
+        known = [self.deviations.get(series_id) for series_id in panel.ids]
+        return np.array([own[i] if unit is None else unit for i, unit in enumerate(known)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recalled:
+    """What the past of each origin adds up to, in units of the asking series.
+
+    Attributes:
+        future: Weighted continuation, [O, H].
+        summary: Weighted summary of the pasts before it, [O, F].
+        effective: Effective number of windows, 1 / sum of squared weights, [O].
+    """
+
+    future: Values
+    summary: Values
+    effective: Values
+
+
+class ContinuationIndex:
+    """Every complete window of a panel, searchable by what would follow.
+
+    Args:
+        panel: History.
+        recipe: How windows become vectors.
+        embedding: What makes the vectors.
+        stride: Keep every so many windows.
+    """
+
+    def __init__(
+        self, panel: Panel, recipe: Recipe, embedding: Embedding, *, stride: int = 1
+    ) -> None:
+        self.recipe = recipe
+        self.embedding = embedding
+        self.windows = Windows(panel, recipe.lookback, recipe.horizon, stride=stride)
+        self.units = recipe.units(panel)
+        vectors, summaries, scales = [], [], []
+        for start in range(0, len(self.windows), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            past, future = self.windows.pasts(rows), self.windows.futures(rows)
+            unit = self.units[self.windows.series_of(rows)]
+            base, scale = recipe.normaliser.measure(past, unit)
+            normal = recipe.normaliser.apply
+            vectors.append(embedding.hold(normal(past, base, scale), normal(future, base, scale)))
+            summaries.append((summarise(past) / scale[:, None]).astype(np.float32))
+            scales.append(scale)
+        self.index = ExactIndex(np.concatenate(vectors), fingerprint=embedding.fingerprint)
+        self.summaries: NDArray[np.float32] = np.concatenate(summaries)
+        self.scales: Values = np.concatenate(scales)
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def upto(self, origins: Origins) -> Steps:
+        """How many windows each origin may use, [O].
+
+        Raises:
+            LeakError: An origin with nothing complete before it.
+        """
+        counts = self.windows.upto(origins.steps)
+        if len(counts) and counts.min() < 1:
+            raise LeakError(
+                f"{int((counts < 1).sum())} origins have no complete window of "
+                f"{self.recipe.lookback} + {self.recipe.horizon} rows before them; start later"
+            )
+        return counts
+
+    def ask(self, panel: Panel, origins: Origins) -> tuple[NDArray[np.float32], Values]:
+        """Unit vectors of the windows up to each origin, [O, D], and their scales, [O]."""
+        past = pasts(panel, origins, self.recipe.lookback)
+        unit = self.recipe.units(panel)[origins.series]
+        base, scale = self.recipe.normaliser.measure(past, unit)
+        vectors = self.embedding.ask(self.recipe.normaliser.apply(past, base, scale))
+        return normalize(torch.from_numpy(vectors)).float().numpy(), scale
+
+    def recall(self, panel: Panel, origins: Origins, scale: float | None = None) -> Recalled:
+        """Weigh everything that was complete at each origin.
+
+        Args:
+            panel: Holds the windows that ask.
+            origins: Where they end.
+            scale: Of the softmax; None for the embedding's own.
+        """
+        parts = [
+            self._recall(panel, origins[start : start + _QUERIES], scale or self.embedding.scale)
+            for start in range(0, len(origins), _QUERIES)
+        ]
+        return Recalled(
+            np.concatenate([part.future for part in parts]),
+            np.concatenate([part.summary for part in parts]),
+            np.concatenate([part.effective for part in parts]),
+        )
+
+    def weights(self, panel: Panel, origins: Origins) -> NDArray[np.float64]:
+        """Weight of every window for one origin, [N]; those it may not see weigh nothing."""
+        count = int(self.upto(origins)[0])
+        cosine = self.index.vectors[:count] @ self.ask(panel, origins)[0][0]
+        raised = np.exp(self.embedding.scale * (cosine.astype(np.float64) - cosine.max()))
+        weights = np.zeros(len(self))
+        weights[:count] = raised / raised.sum()
+        return weights
+
+    def futures(self, rows: Steps | slice) -> Values:
+        """Continuations in units of the window before them, [B, H]."""
+        return self.windows.futures(rows) / self.scales[rows][:, None]
+
+    def _recall(self, panel: Panel, origins: Origins, scale: float) -> Recalled:
+        counts = torch.from_numpy(self.upto(origins))
+        queries, scales = self.ask(panel, origins)
+        held_vectors = torch.from_numpy(self.index.stored.vectors)
+        total = _Running(len(origins), self.recipe.horizon + self.summaries.shape[1])
+        for start in range(0, int(counts.max()), _BLOCK):
+            rows = slice(start, min(start + _BLOCK, len(self)))
+            logits = torch.from_numpy(queries * np.float32(scale)) @ held_vectors[rows].T
+            if int(counts.min()) < rows.stop:
+                places = torch.arange(rows.start, rows.stop)
+                logits.masked_fill_(places[None, :] >= counts[:, None], -torch.inf)
+            held = np.column_stack([self.futures(rows).astype(np.float32), self.summaries[rows]])
+            total.add(logits, torch.from_numpy(held))
+        mean, effective = total.finish()
+        mean = mean * scales[:, None]
+        horizon = self.recipe.horizon
+        return Recalled(mean[:, :horizon], mean[:, horizon:], effective)
+
+
+class _Running:
+    """A softmax-weighted mean over blocks that are seen one at a time."""
+
+    def __init__(self, queries: int, width: int) -> None:
+        self.highest = torch.full((queries, 1), -torch.inf)
+        self.mass = torch.zeros(queries, 1)
+        self.square = torch.zeros(queries, 1)
+        self.sums = torch.zeros(queries, width)
+
+    def add(self, logits: Tensor, values: Tensor) -> None:
+        highest = torch.maximum(self.highest, logits.amax(dim=1, keepdim=True))
+        fade = torch.nan_to_num(torch.exp(self.highest - highest))
+        mass = logits.sub_(highest).exp_()
+        mass = torch.nan_to_num_(mass)
+        self.mass = self.mass * fade + mass.sum(dim=1, keepdim=True)
+        self.square = self.square * fade**2 + mass.square().sum(dim=1, keepdim=True)
+        self.sums = self.sums * fade + mass @ values
+        self.highest = highest
+
+    def finish(self) -> tuple[Values, Values]:
+        mean = (self.sums / self.mass).double().numpy()
+        return mean, (self.mass.square() / self.square).double().numpy()[:, 0]

@@ -1,0 +1,77 @@
+"""Where forecasts start: pairs of a series and the last step it may know.
+
+In: a panel and cutoffs in calendar time. Out: :class:`Origins`, two aligned arrays, and the rows
+of the panel before and after each. Everything that looks at the truth behind an origin goes
+through :func:`futures`, so that a leak has one door, and only the backtest, fitting and
+calibration use it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .panel import Panel, Values
+from .units import Steps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Origins:
+    """Points to forecast from.
+
+    Attributes:
+        series: Number of the series in its panel, [O].
+        steps: Calendar step of the last known row, [O].
+    """
+
+    series: Steps
+    steps: Steps
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, part: slice | NDArray[np.bool_] | Steps) -> Origins:
+        return Origins(self.series[part], self.steps[part])
+
+    def rows(self, panel: Panel) -> Steps:
+        """Row of each origin in ``panel.values``, [O]."""
+        return panel.offsets[self.series] + self.steps - panel.starts[self.series]
+
+
+def latest_origins(panel: Panel) -> Origins:
+    """The last row of every series."""
+    return Origins(np.arange(len(panel)), panel.end_steps)
+
+
+def origins_at(panel: Panel, cutoffs: Steps) -> Origins:
+    """Every series at every cutoff that falls inside it, ordered by cutoff, then series."""
+    step, series = np.meshgrid(cutoffs, np.arange(len(panel)), indexing="ij")
+    inside = (step >= panel.starts[series]) & (step <= panel.end_steps[series])
+    return Origins(series[inside], step[inside])
+
+
+def pasts(panel: Panel, origins: Origins, lookback: int) -> Values:
+    """The rows up to and with each origin, [O, L]; NaN where the series had not begun."""
+    rows = origins.rows(panel)[:, None] + np.arange(1 - lookback, 1)
+    return _gather(panel, origins, rows)
+
+
+def futures(panel: Panel, origins: Origins, horizon: int) -> Values:
+    """The rows after each origin, [O, H]; NaN where they have not happened yet."""
+    rows = origins.rows(panel)[:, None] + np.arange(1, horizon + 1)
+    return _gather(panel, origins, rows)
+
+
+def _gather(panel: Panel, origins: Origins, rows: Steps) -> Values:
+    first = panel.offsets[origins.series][:, None]
+    last = panel.offsets[origins.series + 1][:, None]
+    inside = (rows >= first) & (rows < last)
+    values = panel.values[np.where(inside, rows, 0)]
+    return np.where(inside, values, np.nan)
+
+
+def complete(windows: Values) -> NDArray[np.bool_]:
+    """Which windows hold no missing value, [O]."""
+    return ~np.isnan(windows).any(axis=1)

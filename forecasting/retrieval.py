@@ -1,0 +1,199 @@
+"""The retrieval forecaster: what followed when it last looked like this.
+
+In: a long frame. Out: forecasts, intervals, and the episodes of history they are made of. Fitting
+trains two towers on (window, continuation) pairs from before a validation cut, chooses on the tail
+behind it which embedding, level and softness of weights serve best (raw windows stand among the
+candidates), and indexes every continuation there is. A forecast is
+
+    level(past) + sum over history of  weight * (continuation - level(its own past))
+
+with weights ``softmax(scale * cosine)`` that sum to one over everything complete at the origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, Self, get_args
+
+import numpy as np
+import polars as pl
+
+from ..core import SettingError, TooFewNegatives, TooFewRows, TrainingHistory
+from .calibration import Calibration, calibrate
+from .continuations import ContinuationIndex, Recipe
+from .embeddings import Embedding, RawEmbedding
+from .frames import Gaps
+from .frequency import Frequency
+from .holdout import HeldOut, hold_out
+from .levels import Level, LevelKind, check_level, fit_levels, summarise
+from .model import Forecaster
+from .normalisers import Normaliser, training_deviations
+from .origins import Origins, pasts
+from .pairs import PairPolicy
+from .panel import Panel, Values
+from .skill import level_errors
+from .towers import TowerSettings, train_towers
+from .units import Steps
+from .windows import Windows
+
+EmbeddingKind = Literal["auto", "learned", "raw"]
+SOFTNESS = (0.5, 0.75, 1.0, 1.5)
+"""Serving scales tried, as multiples of the one the objective learned."""
+RAW_SCALES = tuple(12.5 * 2**power for power in range(12))
+CHOICE_ORIGINS = 768
+
+
+class RetrievalForecaster(Forecaster):
+    """Forecast by the stretches of history that looked like now.
+
+    Args:
+        horizon: Steps to forecast, H.
+        lookback: Rows of the window that asks, L.
+        embedding: ``learned`` towers, ``raw`` windows, or ``auto``: whichever wins on validation.
+        pairs: What the towers learn from: ``continuation`` (default), ``augmentation`` or
+            ``adjacency``.
+        level: What continuations hang on: ``mean``, ``last``, ``trailing``, or ``auto``.
+        normaliser: Takes base and scale off windows before they are embedded.
+        towers: Shape and training of the towers.
+        stride: Keep every so many windows in the index.
+        freq, gaps, alias: As in :class:`Forecaster`.
+        seed: Of weights, order and dropout. Same seed, same machine: same fingerprint.
+
+    Attributes:
+        choices_: What was tried on validation and what it scored, best first.
+        embedding_, level_: What serves.
+        index_: Every continuation.
+
+    Raises:
+        SettingError: Settings that cannot work.
+    """
+
+    def __init__(
+        self,
+        horizon: int,
+        lookback: int,
+        *,
+        embedding: EmbeddingKind = "auto",
+        pairs: PairPolicy = "continuation",
+        level: LevelKind | Literal["auto"] = "auto",
+        normaliser: Normaliser | None = None,
+        towers: TowerSettings | None = None,
+        stride: int = 1,
+        freq: str | int | Frequency | None = None,
+        gaps: Gaps = "error",
+        alias: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(horizon, lookback=lookback, freq=freq, gaps=gaps, alias=alias)
+        if embedding not in get_args(EmbeddingKind):
+            raise SettingError(f"embedding {embedding!r} is not auto, learned or raw")
+        if level != "auto":
+            check_level(level)
+        self.embedding = embedding
+        self.pairs: PairPolicy = pairs
+        self.level = level
+        self.normaliser = normaliser or Normaliser("mean")
+        self.towers = towers or TowerSettings()
+        self.stride = stride
+        self.seed = seed
+
+    def fit_panel(self, panel: Panel) -> Self:
+        """Train before the cut, choose and calibrate behind it, index everything."""
+        held = hold_out(panel, self.lookback, self.horizon)
+        windows = Windows(held.before, self.lookback, self.horizon)
+        if not len(windows):
+            raise TooFewRows(
+                f"no series has {self.lookback} + {self.horizon} complete rows before the "
+                "validation tail; shorten the lookback or the horizon, or close the gaps"
+            )
+        units = training_deviations(held.before)
+        self.recipe_ = Recipe(
+            self.lookback,
+            self.horizon,
+            self.normaliser,
+            dict(zip(held.before.ids, units.tolist(), strict=True)),
+        )
+        levels = fit_levels(windows, units)
+        self.history_: TrainingHistory | None = None
+        candidates = self._embeddings(panel, held, levels)
+        self.choices_ = self._choose(panel, held, levels, candidates)
+        self.attach(panel)
+        self.calibration_: Calibration = calibrate(self.expect, panel, held.origins, self.horizon)
+        return self
+
+    def learn(self, panel: Panel) -> None:
+        """Fit on a panel; learning and calibrating share one pass here."""
+        self.fit_panel(panel)
+
+    def attach(self, panel: Panel) -> None:
+        """Index every complete window of the panel, in the order they became complete."""
+        self.index_ = ContinuationIndex(panel, self.recipe_, self.embedding_, stride=self.stride)
+
+    def latest_candidates(self, steps: Steps) -> list[int | None]:
+        """Latest row of a continuation that was complete at each step."""
+        counts = self.index_.windows.upto(steps)
+        return [int(self.index_.windows.end_steps[n - 1]) if n else None for n in counts]
+
+    def expect(self, panel: Panel, origins: Origins) -> Values:
+        """The weighted continuations, hung on the level of each past, [O, H]."""
+        recalled = self.index_.recall(panel, origins)
+        base = self.level_.base(summarise(pasts(panel, origins, self.lookback)))
+        return base + recalled.future - self.level_.base(recalled.summary)
+
+    def _embeddings(
+        self, panel: Panel, held: HeldOut, levels: Mapping[LevelKind, Level]
+    ) -> list[Embedding]:
+        found: list[Embedding] = []
+        if self.embedding != "learned":
+            windows = Windows(held.before, self.lookback, self.horizon)
+            found.append(self._raw(windows))
+        if self.embedding != "raw":
+            try:
+                learned, self.history_ = train_towers(
+                    panel, held, self.recipe_, levels, self.pairs, self.towers, self.seed
+                )
+                found.append(learned)
+            except TooFewNegatives:
+                if self.embedding == "learned":
+                    raise
+        return found
+
+    def _raw(self, windows: Windows) -> RawEmbedding:
+        rows = np.arange(0, len(windows), max(1, len(windows) // 8192))
+        past = windows.pasts(rows)
+        unit = self.recipe_.units(windows.panel)[windows.series_of(rows)]
+        base, scale = self.normaliser.measure(past, unit)
+        return RawEmbedding.around(self.normaliser.apply(past, base, scale))
+
+    def _choose(
+        self,
+        panel: Panel,
+        held: HeldOut,
+        levels: Mapping[LevelKind, Level],
+        embeddings: list[Embedding],
+    ) -> pl.DataFrame:
+        """Try embeddings, softness and levels on the tail; keep the best."""
+        origins = held.origins[:: max(1, len(held.origins) // CHOICE_ORIGINS)]
+        kept = levels if self.level == "auto" else {self.level: levels[self.level]}
+        trials: list[tuple[float, Embedding, float, LevelKind]] = []
+        for embedding in embeddings:
+            index = ContinuationIndex(panel, self.recipe_, embedding, stride=self.stride)
+            scales = (
+                RAW_SCALES
+                if embedding.name == "raw"
+                else tuple(embedding.scale * softness for softness in SOFTNESS)
+            )
+            for scale in scales:
+                _, errors = level_errors(index, panel, origins, kept, scale)
+                trials += [(error, embedding, scale, kind) for kind, error in errors.items()]
+        trials.sort(key=lambda trial: trial[0])
+        _, self.embedding_, self.embedding_.scale, kind = trials[0]
+        self.level_ = levels[kind]
+        return pl.DataFrame(
+            {
+                "embedding": [trial[1].name for trial in trials],
+                "level": [trial[3] for trial in trials],
+                "scale": [trial[2] for trial in trials],
+                "validation_mse": [trial[0] for trial in trials],
+            }
+        )
