@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import torch
 from torch import Tensor
@@ -201,8 +202,10 @@ def naive_objective(
     if settings.symmetric or settings.layout == "ntxent":
         loss = (loss + side(p, a, everyone.anchors, everyone.positives, True)) / 2
     for view in raw:
-        loss = loss + settings.variance_weight * naive_variance(view)
-        loss = loss + settings.covariance_weight * naive_covariance(view)
+        if settings.variance_weight:
+            loss = loss + settings.variance_weight * naive_variance(view)
+        if settings.covariance_weight:
+            loss = loss + settings.covariance_weight * naive_covariance(view)
     step.loss = loss
     return step
 
@@ -357,9 +360,11 @@ def naive_windows(
 
 
 def naive_moments(window: list[float]) -> tuple[float, float]:
-    """Mean and population deviation, with exact sums."""
-    mean = math.fsum(window) / len(window)
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in window) / len(window))
+    """Mean and population deviation, in exact fractions."""
+    exact = [Fraction(value) for value in window]
+    mean = sum(exact, Fraction()) / len(exact)
+    variance = sum(((value - mean) ** 2 for value in exact), Fraction()) / len(exact)
+    return float(mean), math.sqrt(variance)
 
 
 def naive_overlap(rows: list[tuple[int, int]], span: int) -> list[list[bool]]:
