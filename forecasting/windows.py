@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..core import SettingError
+from ..core import CandidateMask, SettingError
 from .moments import window_moments
 from .panel import Panel, Values
 from .units import Steps
@@ -152,7 +152,7 @@ class Windows:
         return sliding_window_view(self.panel.values, length)[firsts]
 
 
-class OverlapMask:
+class OverlapMask(CandidateMask):
     """Windows of one series closer than lookback + horizon are no negatives of each other.
 
     Args:
@@ -174,11 +174,6 @@ class OverlapMask:
         series, ends = self.series.to(device), self.ends.to(device)
         near = (ends[rows, None] - ends[None, :]).abs() < self.span
         return near & (series[rows, None] == series[None, :])
-
-    def extra_tile(self, rows: slice, device: torch.device) -> Tensor | None:
-        """Nothing is known about negatives from outside the batch."""
-        del rows, device
-        return None
 
 
 class TooShort(NamedTuple):
