@@ -79,6 +79,17 @@ def test_what_is_known_at_a_step_is_a_prefix_and_nothing_later_enters_it(
     np.testing.assert_array_equal(windows.futures(known), earlier.futures(slice(None)))
 
 
+@given(series=SERIES, stride=st.integers(1, 5), **SIZES)
+@settings(deadline=None)
+def test_a_stride_keeps_windows_by_the_calendar(
+    series: Series, stride: int, lookback: int, horizon: int
+) -> None:
+    panel = panel_of(series)
+    whole = Windows(panel, lookback, horizon).end_steps
+    kept = Windows(panel, lookback, horizon, stride=stride).end_steps
+    assert kept.tolist() == [step for step in whole.tolist() if step % stride == 0]
+
+
 @given(series=SERIES, **SIZES)
 @settings(deadline=None)
 def test_moments_are_those_of_each_past(series: Series, lookback: int, horizon: int) -> None:
