@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ..core import LeakError, Progress, SettingError, TooFewRows, silent
 from .calibration import check_levels
@@ -57,7 +58,7 @@ class Backtest:
     @property
     def horizon(self) -> int:
         """H."""
-        return self.truth.shape[1]
+        return int(self.truth.shape[1])
 
     def to_frame(self) -> Any:
         """The forecasts as a frame of the caller's kind.
@@ -129,7 +130,7 @@ def backtest(
     turns = list(_turns(cutoffs, refit_every))
     jobs = [(turn, model) for turn in turns for model in models]
     for turn, model in progress(jobs, "backtest", len(jobs)):
-        here = origins[np.isin(origins.steps, turn)]
+        here = origins[np.flatnonzero(np.isin(origins.steps, turn))]
         if not len(here):
             continue
         walker = copy.deepcopy(model).fit_panel(_seen(panel, int(turn[0]), input_size))
@@ -224,13 +225,13 @@ def _judge(
             for part in batches(origins, _BATCH)
         ]
     )
-    keep = flags.all(axis=1)
+    keep: NDArray[np.bool_] = np.logical_and(flags[:, 0], flags[:, 1])
     reasons = np.where(
         flags[:, 0],
         f"not all of the {horizon} rows behind it are known",
         f"not all of the {lookback} rows up to it are there",
     )
-    unjudged = origins[~keep]
+    unjudged = origins[np.flatnonzero(~keep)]
     skipped = pl.DataFrame(
         {
             panel.schema.id_col: panel.labels(unjudged.series),
@@ -280,15 +281,15 @@ def _renumber(whole: Panel, cut: Panel, origins: Origins) -> Origins:
 
 
 def _manifest_rows(model: Forecaster, turn: Steps) -> list[dict[str, Any]]:
-    latest = model.latest_candidates(turn)
+    latest = model.latest_candidates(turn) or [None] * len(turn)
     return [
         {
             "model": model.alias,
             "cutoff": int(cutoff),
             "fitted_until": int(turn[0]),
-            "index_until": None if latest is None or latest[i] is None else int(latest[i]),
+            "index_until": until,
         }
-        for i, cutoff in enumerate(turn)
+        for cutoff, until in zip(turn, latest, strict=True)
     ]
 
 

@@ -53,7 +53,8 @@ class Calibration:
                 f"a {level} % interval needs at least {needed} calibration windows, found {count}; "
                 "ask for a lower level or fit on a longer history"
             )
-        return self.errors[rank - 1]
+        width: Values = self.errors[rank - 1]
+        return width
 
     def spread(self, panel: Panel, origins: Origins) -> Values:
         """The unit of the errors at each origin, [O]."""
@@ -85,8 +86,8 @@ def window_spread(panel: Panel, origins: Origins, window: int, usual: Values) ->
     with np.errstate(invalid="ignore"):
         centre = np.nanmean(recent, axis=1, keepdims=True)
         deviation = np.sqrt(np.nanmean((recent - centre) ** 2, axis=1))
-    series = usual[origins.series]
-    return np.maximum(np.nan_to_num(deviation), SPREAD_FLOOR * series)
+    spread: Values = np.maximum(np.nan_to_num(deviation), SPREAD_FLOOR * usual[origins.series])
+    return spread
 
 
 def check_levels(levels: Sequence[int]) -> list[int]:

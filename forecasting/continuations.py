@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..core import ExactIndex, LeakError, normalize
+from ..core import ExactIndex, LeakError, StaleIndex, normalize
 from .embeddings import Embedding
 from .levels import summarise
 from .normalisers import Normaliser, training_deviations
@@ -28,6 +28,8 @@ from .windows import Windows
 
 _BLOCK = 8192
 _QUERIES = 1024
+# So few forecasts cost nothing in double precision, and then an explanation adds up exactly.
+_PRECISE_QUERIES = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,28 +77,53 @@ class ContinuationIndex:
         recipe: How windows become vectors.
         embedding: What makes the vectors.
         stride: Keep every so many windows.
+        stored: The index of this very panel, made earlier; None embeds the windows.
+
+    Raises:
+        StaleIndex: The stored index is of another encoder or another panel.
     """
 
     def __init__(
-        self, panel: Panel, recipe: Recipe, embedding: Embedding, *, stride: int = 1
+        self,
+        panel: Panel,
+        recipe: Recipe,
+        embedding: Embedding,
+        *,
+        stride: int = 1,
+        stored: ExactIndex | None = None,
     ) -> None:
         self.recipe = recipe
         self.embedding = embedding
         self.windows = Windows(panel, recipe.lookback, recipe.horizon, stride=stride)
         self.units = recipe.units(panel)
-        vectors, summaries, scales = [], [], []
-        for start in range(0, len(self.windows), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            past, future = self.windows.pasts(rows), self.windows.futures(rows)
-            unit = self.units[self.windows.series_of(rows)]
-            base, scale = recipe.normaliser.measure(past, unit)
-            normal = recipe.normaliser.apply
-            vectors.append(embedding.hold(normal(past, base, scale), normal(future, base, scale)))
-            summaries.append((summarise(past) / scale[:, None]).astype(np.float32))
-            scales.append(scale)
-        self.index = ExactIndex(np.concatenate(vectors), fingerprint=embedding.fingerprint)
-        self.summaries: NDArray[np.float32] = np.concatenate(summaries)
-        self.scales: Values = np.concatenate(scales)
+        parts = [
+            self._measure(slice(start, start + _BLOCK), embed=stored is None)
+            for start in range(0, max(len(self.windows), 1), _BLOCK)
+        ]
+        self.summaries: NDArray[np.float32] = np.concatenate([part.summaries for part in parts])
+        self.bases: Values = np.concatenate([part.bases for part in parts])
+        self.scales: Values = np.concatenate([part.scales for part in parts])
+        self.index = stored or ExactIndex(
+            np.concatenate([part.vectors for part in parts]), fingerprint=embedding.fingerprint
+        )
+        self.index.stale_fraction(embedding.fingerprint)
+        if len(self.index) != len(self.windows):
+            raise StaleIndex(
+                f"the stored index holds {len(self.index)} continuations and the panel has "
+                f"{len(self.windows)}; attach the panel again to index it"
+            )
+
+    def _measure(self, rows: slice, *, embed: bool) -> _Measured:
+        past = self.windows.pasts(rows)
+        normaliser = self.recipe.normaliser
+        base, scale = normaliser.measure(past, self.units[self.windows.series_of(rows)])
+        # Without their base, numbers are small enough for float32 whatever level a series is at.
+        past = normaliser.apply(past, base, scale)
+        summaries = summarise(past).astype(np.float32)
+        if not embed:
+            return _Measured(np.empty((0, 0)), summaries, base, scale)
+        future = normaliser.apply(self.windows.futures(rows), base, scale)
+        return _Measured(self.embedding.hold(past, future), summaries, base, scale)
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -144,43 +171,53 @@ class ContinuationIndex:
     def weights(self, panel: Panel, origins: Origins) -> NDArray[np.float64]:
         """Weight of every window for one origin, [N]; those it may not see weigh nothing."""
         count = int(self.upto(origins)[0])
-        cosine = self.index.vectors[:count] @ self.ask(panel, origins)[0][0]
-        raised = np.exp(self.embedding.scale * (cosine.astype(np.float64) - cosine.max()))
+        cosine = self.index.vectors[:count].astype(np.float64) @ self.ask(panel, origins)[0][0]
+        raised = np.exp(self.embedding.scale * (cosine - cosine.max()))
         weights = np.zeros(len(self))
         weights[:count] = raised / raised.sum()
         return weights
 
     def futures(self, rows: Steps | slice) -> Values:
-        """Continuations in units of the window before them, [B, H]."""
-        return self.windows.futures(rows) / self.scales[rows][:, None]
+        """Continuations less the base of the window before them, in its unit, [B, H]."""
+        futures = self.windows.futures(rows)
+        return self.recipe.normaliser.apply(futures, self.bases[rows], self.scales[rows])
 
     def _recall(self, panel: Panel, origins: Origins, scale: float) -> Recalled:
         counts = torch.from_numpy(self.upto(origins))
-        queries, scales = self.ask(panel, origins)
-        held_vectors = torch.from_numpy(self.index.stored.vectors)
-        total = _Running(len(origins), self.recipe.horizon + self.summaries.shape[1])
+        vectors, scales = self.ask(panel, origins)
+        kind = torch.float64 if len(origins) <= _PRECISE_QUERIES else torch.float32
+        queries = torch.from_numpy(vectors).to(kind) * scale
+        held = torch.from_numpy(self.index.stored.vectors)
+        total = _Running(len(origins), self.recipe.horizon + self.summaries.shape[1], kind)
         for start in range(0, int(counts.max()), _BLOCK):
             rows = slice(start, min(start + _BLOCK, len(self)))
-            logits = torch.from_numpy(queries * np.float32(scale)) @ held_vectors[rows].T
+            logits = queries @ held[rows].to(kind).T
             if int(counts.min()) < rows.stop:
                 places = torch.arange(rows.start, rows.stop)
                 logits.masked_fill_(places[None, :] >= counts[:, None], -torch.inf)
-            held = np.column_stack([self.futures(rows).astype(np.float32), self.summaries[rows]])
-            total.add(logits, torch.from_numpy(held))
+            said = np.column_stack([self.futures(rows), self.summaries[rows]])
+            total.add(logits, torch.from_numpy(said).to(kind))
         mean, effective = total.finish()
         mean = mean * scales[:, None]
         horizon = self.recipe.horizon
         return Recalled(mean[:, :horizon], mean[:, horizon:], effective)
 
 
+class _Measured(NamedTuple):
+    vectors: NDArray[Any]
+    summaries: NDArray[np.float32]
+    bases: Values
+    scales: Values
+
+
 class _Running:
     """A softmax-weighted mean over blocks that are seen one at a time."""
 
-    def __init__(self, queries: int, width: int) -> None:
-        self.highest = torch.full((queries, 1), -torch.inf)
-        self.mass = torch.zeros(queries, 1)
-        self.square = torch.zeros(queries, 1)
-        self.sums = torch.zeros(queries, width)
+    def __init__(self, queries: int, width: int, kind: torch.dtype) -> None:
+        self.highest = torch.full((queries, 1), -torch.inf, dtype=kind)
+        self.mass = torch.zeros(queries, 1, dtype=kind)
+        self.square = torch.zeros(queries, 1, dtype=kind)
+        self.sums = torch.zeros(queries, width, dtype=kind)
 
     def add(self, logits: Tensor, values: Tensor) -> None:
         highest = torch.maximum(self.highest, logits.amax(dim=1, keepdim=True))

@@ -74,4 +74,5 @@ def _gather(panel: Panel, origins: Origins, rows: Steps) -> Values:
 
 def complete(windows: Values) -> NDArray[np.bool_]:
     """Which windows hold no missing value, [O]."""
-    return ~np.isnan(windows).any(axis=1)
+    whole: NDArray[np.bool_] = np.logical_not(np.isnan(windows).any(axis=1))
+    return whole

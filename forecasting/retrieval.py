@@ -12,7 +12,8 @@ with weights ``softmax(scale * cosine)`` that sum to one over everything complet
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from os import PathLike
 from typing import Literal, Self, get_args
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..core import SettingError, TooFewNegatives, TooFewRows, TrainingHistory
 from .calibration import Calibration, calibrate
 from .continuations import ContinuationIndex, Recipe
 from .embeddings import Embedding, RawEmbedding
+from .episodes import Explanation, explain_origin
 from .frames import Gaps
 from .frequency import Frequency
 from .holdout import HeldOut, hold_out
@@ -31,6 +33,7 @@ from .normalisers import Normaliser, training_deviations
 from .origins import Origins, pasts
 from .pairs import PairPolicy
 from .panel import Panel, Values
+from .retrieval_store import load_retrieval, save_retrieval
 from .skill import level_errors
 from .towers import TowerSettings, train_towers
 from .units import Steps
@@ -106,6 +109,8 @@ class RetrievalForecaster(Forecaster):
                 f"no series has {self.lookback} + {self.horizon} complete rows before the "
                 "validation tail; shorten the lookback or the horizon, or close the gaps"
             )
+        self.embedding_: Embedding
+        self.level_: Level
         units = training_deviations(held.before)
         self.recipe_ = Recipe(
             self.lookback,
@@ -139,6 +144,58 @@ class RetrievalForecaster(Forecaster):
         recalled = self.index_.recall(panel, origins)
         base = self.level_.base(summarise(pasts(panel, origins, self.lookback)))
         return base + recalled.future - self.level_.base(recalled.summary)
+
+    def explain(
+        self, series_id: Hashable | None = None, *, episodes: int = 8, min_gap: int | None = None
+    ) -> Explanation:
+        """Take the forecast of one series apart into the episodes it is made of.
+
+        Args:
+            series_id: Which series; None for the first.
+            episodes: How many episodes are told one by one; the rest stands together.
+            min_gap: Rows by which the heaviest windows of two episodes of a series differ at
+                least; None takes the horizon.
+
+        Returns:
+            The explanation; ``total()`` equals the forecast to 1e-6 of the series' unit.
+
+        Raises:
+            UnknownId: No such series; names the closest.
+            TooFewRows: Its last window is not complete.
+        """
+        panel = self.panel_
+        number = 0 if series_id is None else panel.number_of(series_id)
+        origins = self.predictable_origins()
+        origin = origins[origins.series == number]
+        if not len(origin):
+            name = panel.ids[number]
+            raise TooFewRows(f"series {name!r} cannot be explained: {self.skipped_[name]}")
+        return explain_origin(
+            self.index_,
+            self.level_,
+            panel,
+            origin,
+            episodes=episodes,
+            min_gap=self.horizon if min_gap is None else min_gap,
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Save everything that was fitted as one verified folder.
+
+        Args:
+            path: The folder; a bundle that stands there is replaced, all or nothing.
+        """
+        save_retrieval(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Load a saved forecaster; it answers to the bit as before.
+
+        Raises:
+            BundleError: The folder cannot be trusted, with the file and the cure.
+            StaleIndex: The index was made by another encoder than the one in the folder.
+        """
+        return load_retrieval(cls, path)
 
     def _embeddings(
         self, panel: Panel, held: HeldOut, levels: Mapping[LevelKind, Level]

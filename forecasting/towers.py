@@ -8,13 +8,21 @@ of the forecast read through the index at the held-out origins, never by the los
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from torch import nn
 
-from ..core import ContrastiveObjective, DualEncoder, Trainer, TrainingHistory, VectorEncoder
+from ..core import (
+    ContrastiveObjective,
+    DimensionalCollapse,
+    DualEncoder,
+    Trainer,
+    TrainingHistory,
+    VectorEncoder,
+)
 from .continuations import ContinuationIndex, Recipe
 from .embeddings import LearnedEmbedding
 from .holdout import HeldOut
@@ -105,7 +113,10 @@ def train_towers(
         alone, with_index = level_errors(index, panel, origins, levels)
         return 1 - min(with_index.values()) / min(alone.values())
 
-    history = trainer.fit(pairs, skill)
+    # A simple history needs few dimensions: here a low rank is a finding, not a fault.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DimensionalCollapse)
+        history = trainer.fit(pairs, skill)
     return LearnedEmbedding(towers, 1 / objective.temperature, holds=holds), history
 
 

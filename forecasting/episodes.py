@@ -1,0 +1,198 @@
+"""The episodes behind a forecast: which stretches of history it is made of, and in what share.
+
+In: an index, a level, and one origin. Out: an :class:`Explanation` whose parts add up to the
+forecast. Windows that start a few rows apart are one memory, not many, so the heaviest window
+gathers those within ``min_gap`` rows of it into one episode; the next heaviest of what is left
+starts the next. Whatever is not among the first n stands together in one last part, so that
+weights always sum to one and nothing is hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .continuations import ContinuationIndex
+from .levels import Level, summarise
+from .origins import Origins, pasts
+from .panel import Panel, Values
+from .units import Steps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Episode:
+    """A stretch of history that speaks for a forecast.
+
+    Attributes:
+        series_id: Whose history it is.
+        start, end: First and last stamp of its heaviest window's past.
+        similarity: Cosine of that window with the one that asks.
+        weight: Share of the forecast, all its windows together, in (0, 1].
+        windows: How many windows it gathers.
+        scale: What its continuation is multiplied by on the way: unit of the asking window over
+            the unit of its own.
+        past: The heaviest window as it was, [L].
+        continuation: What followed that window as it was, [H].
+        contribution: What the episode says about the steps ahead, [H]: the weighted continuations
+            of its windows, hung on the level of the window that asks. The weighted sum of all
+            contributions is the forecast.
+    """
+
+    series_id: Hashable
+    start: Any
+    end: Any
+    similarity: float
+    weight: float
+    windows: int
+    scale: float
+    past: Values
+    continuation: Values
+    contribution: Values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """One forecast and everything it is made of.
+
+    Attributes:
+        series_id: Of the series that is forecast.
+        cutoff: Last stamp the forecast knows.
+        past: The window that asks, [L].
+        level: What the forecast would be if history said nothing, [H].
+        forecast: The forecast, [H].
+        episodes: The heaviest episodes, heaviest first.
+        rest_weight: Share of everything else.
+        rest_windows: Windows in everything else.
+        rest_contribution: What everything else says, [H]; zeros where its weight is zero.
+        effective: Effective number of windows, 1 / sum of squared weights.
+    """
+
+    series_id: Hashable
+    cutoff: Any
+    past: Values
+    level: Values
+    forecast: Values
+    episodes: tuple[Episode, ...]
+    rest_weight: float
+    rest_windows: int
+    rest_contribution: Values
+    effective: float
+
+    def total(self) -> Values:
+        """The weighted sum of all contributions, [H]: the forecast again."""
+        parts = [episode.weight * episode.contribution for episode in self.episodes]
+        total: Values = np.sum([*parts, self.rest_weight * self.rest_contribution], axis=0)
+        return total
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row an episode: series, start, end, similarity, weight, windows, scale, lists."""
+        return pl.DataFrame(
+            {
+                "rank": np.arange(1, len(self.episodes) + 1),
+                "series": [episode.series_id for episode in self.episodes],
+                "start": [episode.start for episode in self.episodes],
+                "end": [episode.end for episode in self.episodes],
+                "similarity": [episode.similarity for episode in self.episodes],
+                "weight": [episode.weight for episode in self.episodes],
+                "windows": [episode.windows for episode in self.episodes],
+                "scale": [episode.scale for episode in self.episodes],
+                "continuation": [episode.continuation.tolist() for episode in self.episodes],
+                "contribution": [episode.contribution.tolist() for episode in self.episodes],
+            }
+        )
+
+
+def explain_origin(
+    index: ContinuationIndex,
+    level: Level,
+    panel: Panel,
+    origin: Origins,
+    *,
+    episodes: int,
+    min_gap: int,
+) -> Explanation:
+    """Take the forecast from one origin apart.
+
+    Args:
+        index: Continuations.
+        level: What they hang on.
+        panel: Holds the window that asks.
+        origin: One origin.
+        episodes: How many episodes are told one by one.
+        min_gap: Rows by which the heaviest windows of two episodes of a series differ at least.
+    """
+    vectors, scales = index.ask(panel, origin)
+    weights = index.weights(panel, origin)
+    past = pasts(panel, origin, index.recipe.lookback)
+    base = level.base(summarise(past))[0]
+    scale = float(scales[0])
+
+    def contribution(rows: Steps) -> Values:
+        """Weighted mean of what these windows say, in units of the target."""
+        share = weights[rows] / weights[rows].sum()
+        lift = share @ index.futures(rows) - level.base(share[None] @ index.summaries[rows])[0]
+        said: Values = base + scale * lift
+        return said
+
+    groups, rest = gather_episodes(index, weights, episodes, min_gap)
+    told = []
+    for rows in groups:
+        head = rows[np.argmax(weights[rows])][None]
+        end = index.windows.origin_steps(head)
+        stamps = index.windows.panel.stamps(np.array([end[0] - index.recipe.lookback + 1, end[0]]))
+        told.append(
+            Episode(
+                series_id=index.windows.panel.ids[int(index.windows.series_of(head)[0])],
+                start=stamps[0],
+                end=stamps[1],
+                similarity=float(index.index.vectors[head[0]] @ vectors[0]),
+                weight=float(weights[rows].sum()),
+                windows=len(rows),
+                scale=scale / float(index.scales[head[0]]),
+                past=index.windows.pasts(head)[0],
+                continuation=index.windows.futures(head)[0],
+                contribution=contribution(rows),
+            )
+        )
+    rest_weight = float(weights[rest].sum())
+    rest_says = contribution(rest) if rest_weight > 0 else np.zeros(index.recipe.horizon)
+    recalled = index.recall(panel, origin)
+    return Explanation(
+        series_id=panel.ids[int(origin.series[0])],
+        cutoff=panel.stamps(origin.steps)[0],
+        past=past[0],
+        level=base,
+        forecast=base + recalled.future[0] - level.base(recalled.summary)[0],
+        episodes=tuple(told),
+        rest_weight=rest_weight,
+        rest_windows=len(rest),
+        rest_contribution=rest_says,
+        effective=float(1 / (weights**2).sum()),
+    )
+
+
+def gather_episodes(
+    index: ContinuationIndex, weights: Values, episodes: int, min_gap: int
+) -> tuple[list[Steps], Steps]:
+    """Split the windows that weigh anything into the heaviest episodes and the rest.
+
+    Returns:
+        Rows of each episode, heaviest head first, and the rows of everything else.
+    """
+    rows = np.flatnonzero(weights)
+    series, ends = index.windows.series_of(rows), index.windows.end_steps[rows]
+    free = np.ones(len(rows), dtype=bool)
+    groups = []
+    for _ in range(episodes):
+        if not free.any():
+            break
+        head = int(np.argmax(np.where(free, weights[rows], -1.0)))
+        near = free & (series == series[head]) & (np.abs(ends - ends[head]) < min_gap)
+        groups.append(rows[near])
+        free &= ~near
+    groups.sort(key=lambda group: -float(weights[group].sum()))
+    return groups, rows[free]
