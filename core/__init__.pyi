@@ -80,7 +80,7 @@ from .negatives import Draw, InBatch, NegativeSampler, Request, log_presence
 from .neighbours import Neighbours
 from .objective import ContrastiveObjective, StepResult
 from .objective_config import ObjectiveConfig
-from .packing import PackedIndex
+from .packing import Packed
 from .pairs import CandidateSource, Pairs, PairSource
 from .palette import COLOURS, INK, MUTED, PAPER, RAISED, RULE, SERIES, Colour
 from .progress import Progress, silent, track
@@ -162,7 +162,7 @@ __all__ = [
     "NonFiniteError",
     "Note",
     "ObjectiveConfig",
-    "PackedIndex",
+    "Packed",
     "Page",
     "PairSource",
     "Pairs",

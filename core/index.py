@@ -1,18 +1,15 @@
-"""The index: what was seen before, searched by similarity.
+"""The exact index: what was seen before, searched by similarity.
 
 In: vectors with ids, and the fingerprint of the encoder that made them. Out: :class:`Neighbours`.
-:class:`ExactIndex` is the default and the ground truth; :class:`VectorIndex` is the contract that
-every engine keeps: same signature, larger similarity = nearer, ties by id, filters exact, shorter
-answers instead of filler, and never an answer for vectors of another encoder.
-
-A new engine is a class that keeps this contract and passes the same tests.
+This is the default engine, and the ground truth that other engines are judged by; how it scans is
+in ``scan``, what it holds in ``stored_rows``, and what it may be asked in ``engine``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -20,51 +17,13 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from .bundle import load_bundle, save_bundle
-from .errors import MetricMismatch, SettingError, StaleIndex
+from .engine import METRIC, check_fingerprint, check_metric
+from .errors import SettingError
 from .neighbours import IdArray, Neighbours
-from .packing import PackedIndex, pack_rows, unpack_rows
+from .packing import Packed, pack_rows, unpack_rows
 from .scan import Hits, hits_within, top_hits
 from .scope import Scope, make_scope
 from .stored_rows import StoredRows, VectorLike, unit_vectors
-
-METRIC = "cosine"
-"""The one metric. On the sphere, inner product and Euclidean distance rank the same way."""
-
-
-class VectorIndex(Protocol):
-    """What every index engine can do; see :class:`ExactIndex` for the meaning of each argument."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the encoder that made the vectors."""
-
-    @property
-    def vectors(self) -> NDArray[np.float32]:
-        """Unit vectors, float32 [N, D]."""
-
-    @property
-    def ids(self) -> IdArray:
-        """External ids, [N]."""
-
-    def __len__(self) -> int: ...
-
-    def search(
-        self,
-        queries: VectorLike,
-        k: int,
-        *,
-        eligible: ArrayLike | None = None,
-        upto: ArrayLike | None = None,
-        fingerprint: str | None = None,
-        metric: str = METRIC,
-    ) -> Neighbours:
-        """Find the k nearest rows of each query."""
-
-    def stale_fraction(self, fingerprint: str) -> float:
-        """Give the share of rows that another encoder made: 0, or an error."""
-
-    def rows_of(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """Find the row of each id."""
 
 
 class ExactIndex:
@@ -99,14 +58,14 @@ class ExactIndex:
         metric: str = METRIC,
     ) -> None:
         check_metric(metric)
-        self._rows = StoredRows.of(vectors, ids)
+        self.stored = StoredRows.of(vectors, ids)
         self._fingerprint = fingerprint
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.stored)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} rows of width {self._rows.width}, {METRIC})"
+        return f"{type(self).__name__}({len(self)} rows of width {self.stored.width}, {METRIC})"
 
     @property
     def fingerprint(self) -> str:
@@ -121,16 +80,16 @@ class ExactIndex:
     @property
     def vectors(self) -> NDArray[np.float32]:
         """Unit vectors in the order they were added, float32 [N, D]; read-only."""
-        return _read_only(self._rows.vectors)
+        return _read_only(self.stored.vectors)
 
     @property
     def ids(self) -> IdArray:
         """External ids in the order they were added, [N]; read-only."""
-        return _read_only(self._rows.ids)
+        return _read_only(self.stored.ids)
 
     def rows_of(self, ids: ArrayLike) -> NDArray[np.int64]:
         """Find the row of each id; an unknown one raises UnknownId."""
-        return self._rows.rows_of(ids)
+        return self.stored.rows_of(ids)
 
     def search(
         self,
@@ -168,8 +127,7 @@ class ExactIndex:
             raise SettingError(f"k is {k}, but a search asks for at least 1 neighbour")
         check_metric(metric)
         unit = self.admit(queries, fingerprint)
-        vectors, rank, scope, back = self._view(len(unit), eligible, upto)
-        return self.answer(top_hits(unit, vectors, rank, k, scope), back)
+        return self.answer(self.nearest(unit, k, make_scope(len(unit), len(self), eligible, upto)))
 
     def range_search(
         self,
@@ -187,8 +145,10 @@ class ExactIndex:
         if not -1.0 <= at_least <= 1.0:
             raise SettingError(f"at_least is {at_least}, but a cosine lies in [-1, 1]")
         unit = self.admit(queries, fingerprint)
-        vectors, rank, scope, back = self._view(len(unit), eligible, upto)
-        return self.answer(hits_within(unit, vectors, rank, at_least, scope), back)
+        scope = make_scope(len(unit), len(self), eligible, upto)
+        seen, rows, scope = self._seen(scope)
+        hits = hits_within(unit, rows.vectors, rows.rank, at_least, scope)
+        return self.answer(hits if seen is None else hits._replace(rows=seen[hits.rows]))
 
     def append(self, vectors: VectorLike, ids: ArrayLike, *, fingerprint: str) -> None:
         """Add rows at the end; on any error the index stays as it was.
@@ -199,11 +159,15 @@ class ExactIndex:
             fingerprint: Of the encoder that made them; another one raises StaleIndex.
         """
         self.stale_fraction(fingerprint)
-        self._rows = self._rows.extended(vectors, ids)
+        self.stored = self.stored.extended(vectors, ids)
 
     def remove(self, ids: ArrayLike) -> None:
         """Take rows out by id; an unknown id raises UnknownId and changes nothing."""
-        self._rows = self._rows.without(ids)
+        self.stored = self.stored.without(ids)
+
+    def reindexed(self, vectors: VectorLike, *, fingerprint: str) -> ExactIndex:
+        """Give the same ids with a new encoder's vectors [N, D']; this index stays as it is."""
+        return ExactIndex(vectors, self.stored.ids, fingerprint=fingerprint)
 
     def stale_fraction(self, fingerprint: str) -> float:
         """Give the share of rows that another encoder than this one made.
@@ -216,9 +180,9 @@ class ExactIndex:
         check_fingerprint(self._fingerprint, fingerprint)
         return 0.0
 
-    def pack(self, prefix: str = "index") -> PackedIndex:
+    def pack(self, prefix: str = "index") -> Packed:
         """Take the index apart for a bundle; ``prefix`` keeps two indexes apart."""
-        return pack_rows(self._rows, self._fingerprint, prefix)
+        return pack_rows(self.stored, self._fingerprint, prefix)
 
     @classmethod
     def unpack(
@@ -231,7 +195,7 @@ class ExactIndex:
         """Put a packed index together again; it answers to the bit as before."""
         rows, fingerprint = unpack_rows(config, tensors, tables, prefix)
         index = cls.__new__(cls)
-        index._rows, index._fingerprint = rows, fingerprint
+        index.stored, index._fingerprint = rows, fingerprint
         return index
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -259,43 +223,25 @@ class ExactIndex:
         """Check queries and put them on the sphere."""
         if fingerprint is not None:
             check_fingerprint(self._fingerprint, fingerprint)
-        return unit_vectors(queries, "queries", self._rows.width)
+        return unit_vectors(queries, "queries", self.stored.width)
 
-    def answer(self, hits: Hits, back: NDArray[np.int64] | None = None) -> Neighbours:
-        """Give hits their ids; ``back`` leads from the rows searched to the rows of the index."""
-        rows = hits.rows if back is None else back[hits.rows]
-        return Neighbours(self._rows.ids[rows], rows, hits.similarity, hits.offsets)
+    def nearest(self, unit: NDArray[np.float32], k: int, scope: Scope) -> Hits:
+        """Search for queries that were admitted before: what engines build on."""
+        seen, rows, scope = self._seen(scope)
+        hits = top_hits(unit, rows.vectors, rows.rank, k, scope)
+        return hits if seen is None else hits._replace(rows=seen[hits.rows])
 
-    def _view(
-        self, queries: int, eligible: ArrayLike | None, upto: ArrayLike | None
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64] | None, Scope, NDArray[np.int64] | None]:
-        """Give (vectors, rank, scope, way back) of the rows that anyone may see."""
-        scope = make_scope(queries, len(self), eligible, upto)
+    def answer(self, hits: Hits) -> Neighbours:
+        """Give hits their ids."""
+        return Neighbours(self.stored.ids[hits.rows], hits.rows, hits.similarity, hits.offsets)
+
+    def _seen(self, scope: Scope) -> tuple[NDArray[np.int64] | None, StoredRows, Scope]:
+        """Leave out the rows that no query may see, where that is one filter for all."""
         if scope.eligible is None or scope.eligible.ndim == 2:
-            return self._rows.vectors, self._rows.rank, scope, None
+            return None, self.stored, scope
         seen = np.flatnonzero(scope.eligible)
-        rank = None if self._rows.rank is None else self._rows.rank[seen]
-        reach = None if scope.upto is None else np.searchsorted(seen, scope.upto).astype(np.int64)
-        return self._rows.vectors[seen], rank, Scope(upto=reach), seen
-
-
-def check_metric(metric: str) -> None:
-    """Refuse any metric but the one there is."""
-    if metric != METRIC:
-        raise MetricMismatch(
-            f"the metric is {METRIC!r} but {metric!r} was asked for; on unit vectors inner product "
-            "and Euclidean distance give the same order, so ask for 'cosine' and convert the "
-            "similarities, knowingly, where another scale is needed"
-        )
-
-
-def check_fingerprint(held: str, given: str) -> None:
-    """Refuse vectors of another encoder than the index was built with."""
-    if held != given:
-        raise StaleIndex(
-            f"the index was built by the encoder {held[:12]}… but the vectors come from "
-            f"{given[:12]}…; build a new index from vectors of the encoder in use"
-        )
+        reach = None if scope.upto is None else np.searchsorted(seen, scope.upto)
+        return seen, self.stored.take(seen), Scope(upto=reach)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

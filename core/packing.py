@@ -1,6 +1,6 @@
 """An index taken apart for a bundle, and put together again to the bit.
 
-In: the rows of an index. Out: :class:`PackedIndex`, three parts that a room merges into those of
+In: the rows of an index. Out: :class:`Packed`, three parts that a room merges into those of
 its own bundle, so that a model and its index are one folder.
 """
 
@@ -19,20 +19,24 @@ from .stored_rows import StoredRows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PackedIndex:
-    """An index taken apart for a bundle: merge the three parts into those of your own bundle."""
+class Packed:
+    """Something fitted, taken apart for a bundle: merge the parts into those of your own bundle.
+
+    Attributes:
+        config: Settings; every key begins with the prefix it was packed under.
+        tensors: By name, likewise.
+        tables: By name, likewise.
+    """
 
     config: dict[str, Any]
     tensors: dict[str, torch.Tensor]
     tables: dict[str, pl.DataFrame]
 
 
-def pack_rows(
-    rows: StoredRows, fingerprint: str, prefix: str, **settings: int | str
-) -> PackedIndex:
+def pack_rows(rows: StoredRows, fingerprint: str, prefix: str, **settings: int | str) -> Packed:
     """Take rows apart; every name begins with ``prefix``, so that two indexes stay apart."""
     config = {"fingerprint": fingerprint} | settings
-    return PackedIndex(
+    return Packed(
         config={f"{prefix}.{name}": value for name, value in config.items()},
         tensors={f"{prefix}.vectors": torch.from_numpy(rows.vectors)},
         tables={f"{prefix}.ids": pl.DataFrame({"id": rows.ids})},

@@ -26,7 +26,7 @@ Rows = NDArray[np.int64]
 
 _FIRST_TILE = 1024
 _TILE = 4096  # with 256 queries a tile of similarities is 4 MiB
-_PAIRS = 1 << 16  # pairs re-scored at once
+_PAIRS = 1024  # pairs scored at once: in float64 they still fit the L2 cache
 _FLOOR = np.float32(-2.0)  # below every cosine, above the -inf of a pair out of scope
 
 
@@ -84,10 +84,26 @@ def score_pairs(queries: Floats, vectors: Floats, query: Rows, row: Rows) -> Flo
     out = np.empty(len(query), dtype=np.float32)
     for start in range(0, len(query), _PAIRS):
         piece = slice(start, start + _PAIRS)
-        left = queries[query[piece]].astype(np.float64)
-        right = vectors[row[piece]].astype(np.float64)
+        left = queries.take(query[piece], axis=0).astype(np.float64)
+        right = vectors.take(row[piece], axis=0).astype(np.float64)
         out[piece] = np.einsum("pd,pd->p", left, right)
     return np.clip(out, -1.0, 1.0, out=out)
+
+
+def nearest_first(query: Rows, score: Floats, tie: Rows) -> Rows:
+    """Order pairs by query, then falling score, then rising tie; give the permutation.
+
+    One float64 key sorts fifteen times faster than three columns; the few queries with scores too
+    close for it are sorted again by the columns.
+    """
+    order = np.argsort(query * 4.0 - score)
+    query, score, tie = query[order], score[order], tie[order]
+    rises = (score[1:] > score[:-1]) | ((score[1:] == score[:-1]) & (tie[1:] < tie[:-1]))
+    wrong = query[1:][rises & (query[1:] == query[:-1])]
+    if len(wrong):
+        again = np.flatnonzero(np.isin(query, wrong))
+        order[again] = order[again[np.lexsort((tie[again], -score[again], query[again]))]]
+    return order
 
 
 def rounding_error(width: int) -> float:
@@ -124,7 +140,7 @@ class _Pool:
         self._held = 0
         self._seen = 0
         self._next_raise = 2 * _FIRST_TILE
-        self._room = len(queries) * 4 * (k or 0) + _PAIRS
+        self._room = len(queries) * 4 * (k or 0) + (1 << 16)
 
     def offer(self, scores: Floats, start: int) -> None:
         """Take the pairs of a tile that reach the bar."""
@@ -161,7 +177,7 @@ class _Pool:
         query, row, _ = self._merged()
         score = score_pairs(self._queries, self._vectors, query, row)
         tie = row if self._rank is None else self._rank[row]
-        pairs = _Pairs(query, row, score).keep(np.lexsort((tie, -score, query)))
+        pairs = _Pairs(query, row, score).keep(nearest_first(query, score, tie))
         if self._k is None:
             return pairs
         first = np.searchsorted(pairs.query, np.arange(len(self.bar)))

@@ -51,6 +51,22 @@ class Scope:
         if self.upto is not None and int(self.upto[block].min()) < stop:
             scores[np.arange(start, stop) >= self.upto[block][:, None]] = -np.inf
 
+    def part(self, queries: NDArray[np.int64]) -> Scope:
+        """Give the scope of some of the queries."""
+        eligible = self.eligible
+        if eligible is not None and eligible.ndim == 2:
+            eligible = eligible[queries]
+        return Scope(eligible, None if self.upto is None else self.upto[queries])
+
+    def allows(self, query: NDArray[np.int64], row: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell for each pair whether the query may see the row."""
+        allowed = np.ones(len(row), dtype=np.bool_)
+        if self.eligible is not None:
+            allowed &= self.eligible[row] if self.eligible.ndim == 1 else self.eligible[query, row]
+        if self.upto is not None:
+            allowed &= row < self.upto[query]
+        return allowed
+
 
 def make_scope(
     queries: int, rows: int, eligible: ArrayLike | None, upto: ArrayLike | None

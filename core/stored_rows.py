@@ -84,6 +84,11 @@ class StoredRows:
         together = np.concatenate([self.ids, new]) if len(self) else new
         return StoredRows.trusted(np.concatenate([self.vectors, unit]), together)
 
+    def take(self, rows: NDArray[np.int64]) -> StoredRows:
+        """Give some rows, in ascending order; their ranks stay those among all rows."""
+        rank = None if self.rank is None else self.rank[rows]
+        return StoredRows(self.vectors[rows], self.ids[rows], self.by_id, rank)
+
     def without(self, ids: ArrayLike) -> StoredRows:
         """Give the rows that are not named; order stays."""
         kept = np.ones(len(self), dtype=np.bool_)
