@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import inspect
 import sys
 from pathlib import Path
@@ -89,6 +90,16 @@ def test_every_module_says_what_it_is_for(room: str) -> None:
 
 def test_a_room_is_typed(room: str) -> None:
     assert (ROOT / room / "py.typed").is_file()
+
+
+def test_the_installation_knows_every_module_of_the_room(room: str) -> None:
+    # The install links files one by one: after adding one, install again.
+    unknown = [
+        path.name
+        for path in sorted((ROOT / room).glob("*.py"))
+        if importlib.util.find_spec(f"likewise.{room}.{path.stem}") is None
+    ]
+    assert unknown == []
 
 
 def test_the_tests_run_on_the_checkout(door: ModuleType, room: str) -> None:
