@@ -1,1 +1,49 @@
-__all__: list[str] = []
+from .backtest import Backtest, backtest, rolling_cutoffs
+from .calibration import Calibration
+from .episodes import Episode, Explanation
+from .files import read_file
+from .frames import Gaps, read_frame
+from .frequency import Frequency
+from .levels import LevelKind
+from .model import Forecast, Forecaster
+from .naive import Repeat, SeasonalNaive
+from .normalisers import Normaliser
+from .origins import Origins
+from .pairs import PairPolicy
+from .panel import Panel
+from .retrieval import RetrievalForecaster
+from .ridge import DirectRidge
+from .scores import mape, score_table
+from .towers import TowerSettings
+from .window_neighbours import WindowNeighbours
+from .windows import Windows, too_short
+
+__all__ = [
+    "Backtest",
+    "Calibration",
+    "DirectRidge",
+    "Episode",
+    "Explanation",
+    "Forecast",
+    "Forecaster",
+    "Frequency",
+    "Gaps",
+    "LevelKind",
+    "Normaliser",
+    "Origins",
+    "PairPolicy",
+    "Panel",
+    "Repeat",
+    "RetrievalForecaster",
+    "SeasonalNaive",
+    "TowerSettings",
+    "WindowNeighbours",
+    "Windows",
+    "backtest",
+    "mape",
+    "read_file",
+    "read_frame",
+    "rolling_cutoffs",
+    "score_table",
+    "too_short",
+]

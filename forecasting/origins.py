@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .panel import Panel, Values
 from .units import Steps
+from .windows import windows_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,23 +54,20 @@ def origins_at(panel: Panel, cutoffs: Steps) -> Origins:
 
 
 def pasts(panel: Panel, origins: Origins, lookback: int) -> Values:
-    """The rows up to and with each origin, [O, L]; NaN where the series had not begun."""
-    rows = origins.rows(panel)[:, None] + np.arange(1 - lookback, 1)
-    return _gather(panel, origins, rows)
+    """The rows up to and with each origin, [O, L].
+
+    NaN where a value is missing, where the series had not begun, and where a value was drawn
+    towards one that lay ahead of the origin.
+    """
+    positions = origins.steps - panel.starts[origins.series]
+    return windows_at(panel, origins.series, positions, lookback)
 
 
 def futures(panel: Panel, origins: Origins, horizon: int) -> Values:
-    """The rows after each origin, [O, H]; NaN where they have not happened yet."""
+    """The rows after each origin, [O, H]; NaN where they are missing or have not happened yet."""
     rows = origins.rows(panel)[:, None] + np.arange(1, horizon + 1)
-    return _gather(panel, origins, rows)
-
-
-def _gather(panel: Panel, origins: Origins, rows: Steps) -> Values:
-    first = panel.offsets[origins.series][:, None]
-    last = panel.offsets[origins.series + 1][:, None]
-    inside = (rows >= first) & (rows < last)
-    values = panel.values[np.where(inside, rows, 0)]
-    return np.where(inside, values, np.nan)
+    inside = rows < panel.offsets[origins.series + 1][:, None]
+    return np.where(inside, panel.values[np.where(inside, rows, 0)], np.nan)
 
 
 def complete(windows: Values) -> NDArray[np.bool_]:

@@ -6,6 +6,7 @@ index, and back. Loading checks that the index was made by the towers beside it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar

@@ -102,36 +102,8 @@ class Windows:
         return means[self.anchors[rows]], deviations[self.anchors[rows]]
 
     def queries(self, series: Steps, positions: Steps) -> Values:
-        """Pasts of any rows, complete or not, [Q, L].
-
-        Args:
-            series: Number of each series, [Q].
-            positions: Row of each origin within its series, 0 to ``length - 1``, [Q].
-
-        Returns:
-            NaN where a value is missing, where the series had not begun, and where a value was
-            drawn towards one that lay ahead of the origin.
-
-        Raises:
-            SettingError: When a position lies outside its series.
-        """
-        series, positions = np.asarray(series), np.asarray(positions)
-        outside = (positions < 0) | (positions >= self.panel.lengths[series])
-        if outside.any():
-            first = int(np.argmax(outside))
-            name = self.panel.ids[int(series[first])]
-            raise SettingError(
-                f"position {positions[first]} is outside series {name!r}, which has rows 0 to "
-                f"{self.panel.length(int(series[first])) - 1}; origins are rows of the series"
-            )
-        places = positions[:, None] + np.arange(1 - self.lookback, 1)
-        rows = self.panel.offsets[series][:, None] + np.maximum(places, 0)
-        pasts = np.where(places < 0, np.nan, self.panel.values[rows])
-        if len(self.panel.interpolated):
-            drawn = _drawn(self.panel)[rows]
-            open_ended = np.logical_and.accumulate(drawn[:, ::-1], axis=1)[:, ::-1]
-            pasts[open_ended] = np.nan
-        return pasts
+        """Pasts of any rows, complete or not, [Q, L]; see :func:`windows_at`."""
+        return windows_at(self.panel, series, positions, self.lookback)
 
     def overlaps(self, rows: Selection, span: int | None = None) -> OverlapMask:
         """The mask that keeps windows which share rows with one another from being negatives.
@@ -150,6 +122,41 @@ class Windows:
         if not len(firsts):
             return np.empty((0, length))
         return sliding_window_view(self.panel.values, length)[firsts]
+
+
+def windows_at(panel: Panel, series: Steps, positions: Steps, lookback: int) -> Values:
+    """Pasts of any rows of a panel, complete or not.
+
+    Args:
+        panel: S series.
+        series: Number of each series, [Q].
+        positions: Row of each origin within its series, 0 to ``length - 1``, [Q].
+        lookback: L.
+
+    Returns:
+        [Q, L]; NaN where a value is missing, where the series had not begun, and where a value was
+        drawn towards one that lay ahead of the origin.
+
+    Raises:
+        SettingError: When a position lies outside its series.
+    """
+    series, positions = np.asarray(series), np.asarray(positions)
+    outside = (positions < 0) | (positions >= panel.lengths[series])
+    if outside.any():
+        first = int(np.argmax(outside))
+        name = panel.ids[int(series[first])]
+        raise SettingError(
+            f"position {positions[first]} is outside series {name!r}, which has rows 0 to "
+            f"{panel.length(int(series[first])) - 1}; origins are rows of the series"
+        )
+    places = positions[:, None] + np.arange(1 - lookback, 1)
+    rows = panel.offsets[series][:, None] + np.maximum(places, 0)
+    pasts = np.where(places < 0, np.nan, panel.values[rows])
+    if len(panel.interpolated):
+        drawn = _drawn(panel)[rows]
+        open_ended = np.logical_and.accumulate(drawn[:, ::-1], axis=1)[:, ::-1]
+        pasts[open_ended] = np.nan
+    return pasts
 
 
 class OverlapMask(CandidateMask):
