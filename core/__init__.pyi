@@ -1,3 +1,4 @@
+from .audit import AuditPair, MiningAudit
 from .augment import (
     Augmentation,
     CellCorruption,
@@ -17,15 +18,6 @@ from .bundle import Bundle, load_bundle, save_bundle
 from .chapters import Chapter, Tell
 from .chunking import chunked_step, whole_step
 from .distributed import distributed_step, gather_rows
-from .draw import (
-    HALF_WIDTH,
-    PAGE_WIDTH,
-    add_legend,
-    figure_svg,
-    new_drawing,
-    style_axes,
-    title_panel,
-)
 from .drawing import Curriculum, MinedHard, Mixture, Popularity, WeightedDraw
 from .dual import (
     DualEncoder,
@@ -76,6 +68,8 @@ from .index import ExactIndex
 from .layout import Pool
 from .masks import CandidateMask, GivenPairs, SameGroup, SameId
 from .memory import BatchPlan, MemoryModel, largest_batch, measure_memory
+from .mining import MinedNegatives, MiningCache, MiningRule, mine_negatives
+from .monitoring import Check, Guards, ProbeSet, Verdict, compare_samples, freeze_probes, monitor
 from .negatives import Draw, InBatch, NegativeSampler, Request, log_presence
 from .neighbours import Neighbours
 from .objective import ContrastiveObjective, StepResult
@@ -83,6 +77,15 @@ from .objective_config import ObjectiveConfig
 from .packing import Packed
 from .pairs import CandidateSource, Pairs, PairSource
 from .palette import COLOURS, INK, MUTED, PAPER, RAISED, RULE, SERIES, Colour
+from .plots import (
+    HALF_WIDTH,
+    PAGE_WIDTH,
+    add_legend,
+    figure_svg,
+    new_drawing,
+    style_axes,
+    title_panel,
+)
 from .progress import Progress, silent, track
 from .prototypes import Classified, Prototypes, average_prototypes
 from .queues import Queue, QueueContent, VectorQueue
@@ -107,6 +110,7 @@ __all__ = [
     "RAISED",
     "RULE",
     "SERIES",
+    "AuditPair",
     "Augmentation",
     "Bags",
     "BatchPlan",
@@ -120,6 +124,7 @@ __all__ = [
     "CellCorruption",
     "Chain",
     "Chapter",
+    "Check",
     "ChecksumMismatch",
     "Classified",
     "Colour",
@@ -143,6 +148,7 @@ __all__ = [
     "GeometryError",
     "GivenPairs",
     "GraphSettings",
+    "Guards",
     "HNSWIndex",
     "Heading",
     "InBatch",
@@ -156,6 +162,10 @@ __all__ = [
     "MemoryModel",
     "MetricMismatch",
     "MinedHard",
+    "MinedNegatives",
+    "MiningAudit",
+    "MiningCache",
+    "MiningRule",
     "Mixture",
     "NegativeSampler",
     "Neighbours",
@@ -169,6 +179,7 @@ __all__ = [
     "Pool",
     "Popularity",
     "Probe",
+    "ProbeSet",
     "ProcedureWarning",
     "Progress",
     "ProjectionHead",
@@ -210,6 +221,7 @@ __all__ = [
     "VectorIndex",
     "VectorIndexError",
     "VectorQueue",
+    "Verdict",
     "WeightedDraw",
     "WindowEncoder",
     "add_legend",
@@ -220,6 +232,7 @@ __all__ = [
     "check_geometry",
     "check_svg",
     "chunked_step",
+    "compare_samples",
     "config_option",
     "derive_generator",
     "derive_seed",
@@ -228,6 +241,7 @@ __all__ = [
     "distributed_step",
     "figure_svg",
     "fingerprint",
+    "freeze_probes",
     "gather_rows",
     "join_faults",
     "largest_batch",
@@ -239,7 +253,9 @@ __all__ = [
     "measure_geometry",
     "measure_memory",
     "measure_recall",
+    "mine_negatives",
     "momentum_copy",
+    "monitor",
     "new_drawing",
     "normalize",
     "read_settings",
