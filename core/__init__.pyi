@@ -69,7 +69,7 @@ from .layout import Pool
 from .masks import CandidateMask, GivenPairs, SameGroup, SameId
 from .memory import BatchPlan, MemoryModel, largest_batch, measure_memory
 from .mining import MinedNegatives, MiningCache, MiningRule, mine_negatives
-from .monitoring import Check, Guards, ProbeSet, Verdict, compare_samples, freeze_probes, monitor
+from .monitoring import Check, Guards, Verdict, compare_samples, monitor
 from .negatives import Draw, InBatch, NegativeSampler, Request, log_presence
 from .neighbours import Neighbours
 from .objective import ContrastiveObjective, StepResult
@@ -86,16 +86,18 @@ from .plots import (
     style_axes,
     title_panel,
 )
+from .probes import ProbeSet, freeze_probes
 from .progress import Progress, silent, track
 from .prototypes import Classified, Prototypes, average_prototypes
 from .queues import Queue, QueueContent, VectorQueue
 from .recall import measure_recall
+from .recall_probe import Probe, RecallProbe
 from .report import Page
 from .schedule import TrainerSettings, learning_rate_at
 from .seeds import Stage, derive_generator, derive_seed, seeded
 from .settings import config_option, read_settings
 from .svg import check_svg
-from .training import Probe, Trainer
+from .training import Trainer
 from .tsaug_adapter import TsaugAugmentation
 from .tuning import Sweep, TemperatureReading, Trial, analyse_temperature, sweep
 from .window_encoder import WindowEncoder
@@ -188,6 +190,7 @@ __all__ = [
     "QueueContent",
     "RecallGate",
     "RecallGateFailed",
+    "RecallProbe",
     "RepresentationCollapse",
     "Request",
     "Reversal",
