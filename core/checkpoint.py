@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from .errors import BundleFormatError, ChecksumMismatch
+from .errors import BundleFormatError, ChecksumMismatch, SettingError
 
 FORMAT = 1
 _MARK = "$tensor"
@@ -70,6 +70,35 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         raise ChecksumMismatch(f"{path} is not the file that was written; use an earlier one")
     state: dict[str, Any] = _fill(json.loads(header["tree"]), tensors)
     return state
+
+
+def require_same_run(saved: Mapping[str, Any], present: Mapping[str, Any]) -> None:
+    """Refuse to go on from a checkpoint of another run.
+
+    Args:
+        saved: Part by part, what the run in the checkpoint was.
+        present: The same of the run that wants to go on.
+
+    Raises:
+        SettingError: They differ; every differing part is named.
+    """
+    differing = [
+        f"{part} was {saved.get(part)}, is {value}"
+        for part, value in present.items()
+        if saved.get(part) != _plain(value)
+    ]
+    if differing:
+        raise SettingError(
+            f"the checkpoint belongs to another run: {'; '.join(differing)}; build the trainer "
+            "with the saved settings, or start a new run with fit"
+        )
+
+
+def _plain(value: Any) -> Any:
+    """Bring tuples to the lists that JSON made of them."""
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def _strip(node: Any, name: str, tensors: dict[str, Tensor]) -> Any:

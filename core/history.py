@@ -29,6 +29,10 @@ class StepRecord:
         gradient_norm: Before clipping.
         temperature: In force at this step.
         masked: Candidates that masks took out.
+        beaten_share: Share of anchors that have another candidate nearer than their positive.
+        saturated: Whether the temperature sits at a bound, a hint of collapse.
+        alignment: Mean squared distance of the pairs on the sphere, 0 to 4; lower is closer.
+        uniformity: How evenly the sphere is filled; lower is more even.
         mean_cosine: Mean cosine of different rows; near 1 is a collapse.
         effective_rank: Centred, 1 to D.
         queue_age: Steps since the oldest queued candidate was written; None without a queue.
@@ -44,6 +48,10 @@ class StepRecord:
     gradient_norm: float
     temperature: float
     masked: int
+    beaten_share: float
+    saturated: bool
+    alignment: float
+    uniformity: float
     mean_cosine: float
     effective_rank: float
     queue_age: int | None

@@ -11,31 +11,30 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .checkpoint import read_checkpoint, write_checkpoint
+from .batches import Place, gather_batch
+from .checkpoint import read_checkpoint, require_same_run, write_checkpoint
 from .chunking import chunked_step
 from .distributed import distributed_step, place_of_process
 from .dual import DualEncoder, describe_dual
-from .errors import NonFiniteError, SettingError, TooFewRows
+from .errors import NonFiniteError, TooFewRows
 from .geometry import COLLAPSE_COSINE, Geometry, check_geometry
 from .history import TrainingHistory
-from .masks import SameId
-from .negatives import Draw, InBatch, NegativeSampler, Request
+from .negatives import InBatch, NegativeSampler
 from .objective import ContrastiveObjective, StepResult
-from .pairs import CandidateSource, Pairs, PairSource
+from .pairs import PairSource
+from .recall_probe import Probe
 from .progress import Progress, silent
 from .runs import Run
 from .schedule import TrainerSettings, learning_rate_at, make_optimiser
 from .seeds import Stage, derive_generator, derive_seed
 
-Probe = Callable[[nn.Module], float]
 LATEST = "latest.checkpoint"
 SETTLING_STEPS = 50
 """Steps before a collapsed geometry ends the run: first weights may look collapsed and recover."""
@@ -84,7 +83,7 @@ class Trainer:
         warmup_share: float = 0.1,
         clip_norm: float = 1.0,
         patience: int = 5,
-        chunk_size: int = 4096,
+        chunk_size: int = 1024,
         seed: int = 0,
         sampler: NegativeSampler | None = None,
         checkpoint_dir: Path | str | None = None,
@@ -153,7 +152,7 @@ class Trainer:
         """
         state = read_checkpoint(Path(path))
         run = self._begin(len(pairs))
-        _require_same(state["identity"], self._identity(run))
+        require_same_run(state["identity"], self._identity(run))
         self.encoder.load_state_dict(state["encoder"])
         self.objective.load_state_dict(state["objective"])
         self.sampler.load_state_dict(state["sampler"])
@@ -177,7 +176,7 @@ class Trainer:
             batch_size=size,
             batch_note=note if left else "every batch is full",
             sampler=self.sampler.name,
-            device=str(self.device),
+            device=_name_of(self.device),
         )
         optimiser = make_optimiser(self.encoder, self.objective, self.settings)
         return Run(optimiser, history, rows, rows // size)
@@ -218,7 +217,8 @@ class Trainer:
         where = (self.settings.seed, run.epoch, run.batch)
         total = self.settings.epochs * run.batches
         rate = learning_rate_at(run.steps_done, total, self.settings)
-        batch, age = self._gather(pairs, rows, where, run.steps_done / total)
+        place = Place(where, run.steps_done / total, self._rank, self._ranks)
+        batch, age = gather_batch(pairs, rows, self.sampler, place)
         run.optimiser.zero_grad(set_to_none=True)
         seed = derive_seed(*where, Stage.DROPOUT)
         if self._ranks > 1:
@@ -239,21 +239,6 @@ class Trainer:
         run.record(step, len(rows), rate, norm)
         run.updating = False
         return step
-
-    def _gather(
-        self, pairs: PairSource, rows: Tensor, where: tuple[int, int, int], share_done: float
-    ) -> tuple[Pairs, int | None]:
-        size, rows = len(rows), rows[self._rank :: self._ranks]
-        batch = pairs.batch(rows, derive_generator(*where, Stage.PAIRS, self._rank))
-        ids = rows if batch.ids is None else batch.ids
-        generator = derive_generator(*where, Stage.SAMPLER, self._rank)
-        drawn = self.sampler.draw(Request(rows, ids, batch.positives, share_done, generator))
-        log_q = self.sampler.log_q(ids, size) if batch.log_q is None else batch.log_q
-        batch = replace(batch, log_q=log_q)
-        if drawn is None:
-            known = () if batch.ids is None else (SameId(ids),)
-            return replace(batch, masks=(*batch.masks, *known)), None
-        return _join(batch, ids, drawn, pairs), drawn.age
 
     def _require_healthy(self, run: Run, step: StepResult, norm: float) -> None:
         loss = float(step.loss)
@@ -322,40 +307,11 @@ class Trainer:
         write_checkpoint(self.checkpoint_dir / LATEST, state)
 
 
-def _join(batch: Pairs, ids: Tensor, drawn: Draw, source: PairSource) -> Pairs:
-    if batch.negatives is not None or batch.queued is not None:
-        raise SettingError(
-            "the pairs bring negatives of their own and the sampler draws more; use one of the two"
-        )
-    encode = drawn.vectors is None
-    return replace(
-        batch,
-        masks=(*batch.masks, SameId(ids, drawn.ids)),
-        negatives=cast(CandidateSource, source).candidates(drawn.ids) if encode else None,
-        queued=drawn.vectors,
-        negative_log_q=drawn.log_q,
-    )
+def _name_of(device: torch.device) -> str:
+    if device.type != "cuda":
+        return device.type
+    return f"cuda ({torch.cuda.get_device_name(device)})"
 
 
 def _copy_state(module: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in module.state_dict().items()}
-
-
-def _require_same(saved: dict[str, Any], present: dict[str, Any]) -> None:
-    differing = [
-        f"{part} was {saved.get(part)}, is {value}"
-        for part, value in present.items()
-        if saved.get(part) != _plain(value)
-    ]
-    if differing:
-        raise SettingError(
-            f"the checkpoint belongs to another run: {'; '.join(differing)}; build the trainer "
-            "with the saved settings, or start a new run with fit"
-        )
-
-
-def _plain(value: Any) -> Any:
-    """Bring tuples to the lists that JSON made of them."""
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value

@@ -19,7 +19,8 @@ from torch import Tensor
 from .errors import GeometryError, NonFiniteError, SettingError, TooFewRows
 from .geometry import check_pair, normalize
 from .pairs import PairSource
-from .training import Probe, Trainer
+from .recall_probe import Probe
+from .training import Trainer
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,22 +10,26 @@ from typing import Any
 
 import pytest
 import torch
+from likewise.core.bags import Bags
 from likewise.core.checkpoint import read_checkpoint, write_checkpoint
 from likewise.core.dual import DualEncoder
-from likewise.core.encoders import VectorEncoder
+from likewise.core.encoders import ItemBagEncoder, VectorEncoder
 from likewise.core.errors import (
     BundleFormatError,
     ChecksumMismatch,
     NonFiniteError,
     RepresentationCollapse,
     SettingError,
+    ShapeError,
     TooFewRows,
 )
 from likewise.core.history import TrainingHistory
-from likewise.core.negatives import NegativeSampler
+from likewise.core.masks import SameGroup
+from likewise.core.negatives import InBatch, NegativeSampler
 from likewise.core.objective import ContrastiveObjective
 from likewise.core.pairs import Pairs
 from likewise.core.queues import Queue
+from likewise.core.recall_probe import RecallProbe
 from likewise.core.schedule import TrainerSettings, learning_rate_at, make_optimiser
 from likewise.core.training import LATEST, Trainer
 from likewise.core.tuning import analyse_temperature, sweep
@@ -245,6 +249,65 @@ def test_a_temperature_stays_in_its_bounds_while_training() -> None:
         warnings.simplefilter("ignore")
         history = trainer.fit(Planted(96))
     assert all(0.01 - 1e-6 <= record.temperature <= 1 + 1e-6 for record in history.steps)
+
+
+class Histories:
+    """Bags of items from one of six groups, each to find another item of its group."""
+
+    def __init__(self) -> None:
+        generator = torch.Generator().manual_seed(0)
+        groups = torch.arange(240) % 6
+        self.items = groups[:, None] * 5 + torch.randint(5, (240, 4), generator=generator)
+        self.bags = Bags.of(self.items[:, :3].tolist())
+
+    def __len__(self) -> int:
+        return len(self.bags)
+
+    def batch(self, rows: torch.Tensor, generator: torch.Generator) -> Pairs:
+        groups = SameGroup(rows % 6)
+        taken = self.items[rows, 3]
+        return Pairs(self.bags[rows], Bags.singles(taken), (groups,), ids=taken)
+
+
+def test_histories_and_items_share_one_encoder() -> None:
+    source = Histories()
+    towers = DualEncoder(ItemBagEncoder(30, 8))
+    trainer = Trainer(
+        towers,
+        ContrastiveObjective(),
+        epochs=20,
+        batch_size=48,
+        learning_rate=3e-2,
+        chunk_size=20,
+        sampler=InBatch(torch.bincount(source.items[:, 3], minlength=30) / 240),
+    )
+    trainer.fit(source)
+    scores = towers.encode_anchors(source.bags) @ (
+        towers.encode_candidates(Bags.singles(torch.arange(30))).T
+    )
+    assert bool((scores.argmax(dim=1) // 5 == torch.arange(240) % 6).float().mean() > 0.95)
+
+
+@pytest.mark.parametrize("k", [1, 5, 200])
+def test_a_recall_probe_counts_as_a_loop_does(k: int) -> None:
+    source, towers = Planted(60), make_towers()
+    truth = torch.arange(60).flip(0)
+    probe = RecallProbe(source.anchors, source.positives, truth, k=k)
+    scores = towers.encode_anchors(source.anchors) @ towers.encode_candidates(source.positives).T
+    found = 0
+    for row in range(60):
+        better = int((scores[row] > scores[row, truth[row]] + 1e-7).sum())
+        found += better < k
+    assert probe(towers) == pytest.approx(found / 60)
+
+
+def test_a_probe_needs_one_true_candidate_an_anchor() -> None:
+    source = Planted(10)
+    for truth in (torch.arange(9), torch.arange(10) + 1, torch.arange(10) - 1):
+        with pytest.raises(ShapeError, match="one row of the candidates an anchor"):
+            RecallProbe(source.anchors, source.positives, truth)
+    with pytest.raises(SettingError, match="k is 0"):
+        RecallProbe(source.anchors, source.positives, torch.arange(10), k=0)
 
 
 def test_progress_sees_every_epoch() -> None:
