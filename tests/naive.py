@@ -384,3 +384,83 @@ def naive_normalised(window: list[float], kind: str, deviation: float) -> list[f
         "none": 1.0,
     }[kind]
     return [(value - base) / scale for value in window]
+
+
+# --- core: index, mining, monitoring --------------------------------------------------------------
+
+
+def naive_neighbours(
+    queries: list[list[float]],
+    vectors: list[list[float]],
+    ids: list[object],
+    k: int,
+    *,
+    eligible: list[list[bool]] | None = None,
+    upto: list[int] | None = None,
+    at_least: float = -2.0,
+) -> list[list[tuple[object, float]]]:
+    """(id, similarity) of each query's neighbours: every pair, one sort; vectors are unit."""
+    answers = []
+    for q, query in enumerate(queries):
+        found = []
+        for row, vector in enumerate(vectors):
+            if eligible is not None and not eligible[q][row]:
+                continue
+            if upto is not None and row >= upto[q]:
+                continue
+            similarity = math.fsum(a * b for a, b in zip(query, vector, strict=True))
+            similarity = float(torch.tensor(similarity, dtype=torch.float32))
+            if similarity >= at_least:
+                found.append((ids[row], min(1.0, max(-1.0, similarity))))
+        answers.append(sorted(found, key=lambda one: (-one[1], one[0]))[:k])
+    return answers
+
+
+def naive_recall(
+    queries: list[list[float]], vectors: list[list[float]], answered: list[list[int]], k: int
+) -> float:
+    """Share of the k nearest that were answered; a row as near as the k-th is as good."""
+    shares = []
+    for query, rows in zip(queries, answered, strict=True):
+        near = [math.fsum(a * b for a, b in zip(query, v, strict=True)) for v in vectors]
+        wanted = min(k, len(vectors))
+        kth = sorted(near, reverse=True)[wanted - 1]
+        good = sum(near[row] >= kth - 1e-6 for row in set(rows))
+        shares.append(min(good, wanted) / wanted)
+    return sum(shares) / len(shares)
+
+
+def naive_negatives(
+    ranked: list[list[tuple[int, float]]],
+    positive: list[int],
+    nearness: list[float],
+    content: list[object],
+    *,
+    count: int,
+    skip: int,
+    lowest: float,
+    highest: float,
+    share: float,
+) -> list[list[int]]:
+    """Rows mined for each anchor, candidate by candidate, from (row, similarity) lists."""
+    mined = []
+    for candidates, own, near in zip(ranked, positive, nearness, strict=True):
+        ceiling = min(highest, near - (1 - share) * abs(near))
+        said: list[object] = []
+        chosen: list[int] = []
+        for place, (row, similarity) in enumerate(candidates):
+            repeat = content[row] in said
+            said.append(content[row])
+            if place < skip or row == own or content[row] == content[own] or repeat:
+                continue
+            if lowest <= similarity <= ceiling and len(chosen) < count:
+                chosen.append(row)
+        mined.append(chosen)
+    return mined
+
+
+def naive_ks(a: list[float], b: list[float]) -> float:
+    """Largest gap between two empirical distributions."""
+    return max(
+        abs(sum(v <= x for v in a) / len(a) - sum(v <= x for v in b) / len(b)) for x in a + b
+    )
