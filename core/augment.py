@@ -17,6 +17,8 @@ from torch import Tensor
 
 from .errors import SettingError, ShapeError
 
+_TELLING_ROWS = 32
+
 
 class Augmentation(Protocol):
     """A frozen callable that makes a view."""
@@ -224,11 +226,22 @@ def make_views(
     Returns:
         Two views of the shape of ``x``.
 
+    Raises:
+        SettingError: The augmentation draws nothing, so that both views of a batch are the same.
+
     >>> views = make_views(torch.randn(2, 8, 1), Jitter(), torch.Generator().manual_seed(0))
     >>> bool((views[0] != views[1]).any())
     True
     """
-    return augmentation(x, generator), augmentation(x, generator)
+    first, second = augmentation(x, generator), augmentation(x, generator)
+    # A small batch, or a constant one, may give equal views by chance.
+    telling = len(x) >= _TELLING_ROWS and bool((x != x[:, :1]).any())
+    if telling and torch.equal(first, second):
+        raise SettingError(
+            f"{augmentation.name} gives the same view twice, and pairs of equal views teach "
+            "nothing; chain it with an augmentation that draws, or raise its strength"
+        )
+    return first, second
 
 
 def list_invariances(augmentations: Sequence[Augmentation]) -> dict[str, str]:

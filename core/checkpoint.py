@@ -1,8 +1,8 @@
 """Checkpoints: the whole state of a run in one safetensors file.
 
 In comes a tree of dicts, lists, numbers, text and tensors; out comes an equal tree. The tensors are
-stored as such, the rest as JSON in the file's header, with a SHA-256 over both. The file is
-written beside its name and renamed into place, so a broken write leaves the previous one whole.
+stored as such, the rest as JSON among them, with a SHA-256 over everything. The file is written
+beside its name and renamed into place, so a broken write leaves the previous one whole.
 There is no pickle.
 """
 
@@ -24,6 +24,7 @@ from .errors import BundleFormatError, ChecksumMismatch, SettingError
 
 FORMAT = 1
 _MARK = "$tensor"
+_TREE = "$tree"
 
 
 def write_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
@@ -34,8 +35,10 @@ def write_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
         state: Tree of dicts with text keys, lists, tuples, numbers, text, None and tensors.
     """
     tensors: dict[str, Tensor] = {}
-    tree = json.dumps(_strip(state, "", tensors))
-    header = {"format": str(FORMAT), "tree": tree, "sha256": _digest(tree, tensors)}
+    tree = json.dumps(_strip(state, "", tensors)).encode()
+    # As a tensor, because a header has a size limit and a long history would meet it.
+    tensors[_TREE] = torch.frombuffer(bytearray(tree), dtype=torch.uint8)
+    header = {"format": str(FORMAT), "sha256": _digest(tensors)}
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".part")
     with beside.open("wb") as file:
@@ -66,9 +69,10 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             f"{path} has checkpoint format {found}, this version reads {FORMAT}; "
             "resume with the version that wrote it"
         )
-    if _digest(header["tree"], tensors) != header["sha256"]:
+    if _digest(tensors) != header["sha256"]:
         raise ChecksumMismatch(f"{path} is not the file that was written; use an earlier one")
-    state: dict[str, Any] = _fill(json.loads(header["tree"]), tensors)
+    tree = json.loads(tensors[_TREE].numpy().tobytes())
+    state: dict[str, Any] = _fill(tree, tensors)
     return state
 
 
@@ -123,8 +127,8 @@ def _fill(node: Any, tensors: Mapping[str, Tensor]) -> Any:
     return node
 
 
-def _digest(tree: str, tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256(tree.encode())
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
     for name in sorted(tensors):
         value = tensors[name]
         digest.update(f"{name} {value.dtype} {list(value.shape)}".encode())

@@ -18,7 +18,15 @@ from torch import Tensor
 
 from .bags import Bags
 from .errors import SettingError, ShapeError
-from .negatives import Draw, NegativeSampler, Request, digest_of, log_presence, require_shares
+from .negatives import (
+    Draw,
+    NegativeSampler,
+    Request,
+    digest_of,
+    log_presence,
+    require_shares,
+    shares_of,
+)
 
 LARGEST_HARD_SHARE = 0.5
 
@@ -59,7 +67,7 @@ class WeightedDraw(NegativeSampler):
     def log_q(self, ids: Tensor, batch_size: int) -> Tensor | None:  # noqa: D102
         if self.frequencies is None:
             return None
-        return log_presence(self.frequencies[ids], batch_size)
+        return log_presence(shares_of(self.frequencies, ids), batch_size)
 
     def draw(self, request: Request) -> Draw:  # noqa: D102
         ids = self.draw_rows(self.draws, request.generator)
@@ -198,7 +206,15 @@ class MinedHard(NegativeSampler):
 
         Returns:
             Draws with the expected count of each, given this batch, as q.
+
+        Raises:
+            ShapeError: A pair of the batch has no list.
         """
+        if int(request.rows.max()) >= len(self.mined):
+            raise ShapeError(
+                f"mined lists cover {len(self.mined)} pairs and the batch holds pair "
+                f"{int(request.rows.max())}; mine one list a pair, empty where nothing was found"
+            )
         pool = _slice_bags(self.mined[request.rows], easiest, hardest)
         hard = math.floor(share * self.base.draws) if len(pool) else 0
         picked = torch.randint(max(len(pool), 1), (hard,), generator=request.generator)

@@ -273,17 +273,20 @@ def build_encoder(config: EncoderConfig | Mapping[str, Any]) -> Encoder:
         config: A config, or the mapping that :func:`describe_encoder` made of one.
 
     Raises:
-        SettingError: No encoder of that kind is known.
+        SettingError: No encoder of that kind is known, or its settings are not complete.
     """
     settings = asdict(config) if isinstance(config, EncoderConfig) else dict(config)
     kind = settings.pop("kind", None)
     if kind not in _KINDS:
         raise SettingError(f"no encoder of kind {kind!r}; known are {', '.join(sorted(_KINDS))}")
     built = _KINDS[kind]
-    known = {one.name for one in fields(built.config_type)}
-    unknown = sorted(set(settings) - known)
-    if unknown:
-        raise SettingError(f"encoder {kind!r} has no setting {', '.join(unknown)}; remove it")
+    known = {one.name for one in fields(built.config_type)} - {"kind"}
+    if known != set(settings):
+        unknown, missing = sorted(set(settings) - known), sorted(known - set(settings))
+        raise SettingError(
+            f"encoder {kind!r} takes exactly {', '.join(sorted(known))}; "
+            f"unknown here: {', '.join(unknown) or 'none'}, missing: {', '.join(missing) or 'none'}"
+        )
     if built is ItemBagEncoder:
         columns = settings.pop("content")
         settings["content"] = torch.zeros(settings["items"], columns) if columns else None

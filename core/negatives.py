@@ -124,7 +124,7 @@ class InBatch(NegativeSampler):
     def log_q(self, ids: Tensor, batch_size: int) -> Tensor | None:  # noqa: D102
         if self.frequencies is None:
             return None
-        return log_presence(self.frequencies[ids], batch_size)
+        return log_presence(shares_of(self.frequencies, ids), batch_size)
 
 
 def log_presence(frequencies: Tensor, draws: int) -> Tensor:
@@ -161,6 +161,27 @@ def require_shares(weights: Tensor) -> Tensor:
             f"of {float(shares.min()):.6g}; divide the counts by their total"
         )
     return shares / total
+
+
+def shares_of(frequencies: Tensor, ids: Tensor) -> Tensor:
+    """Look up the shares of candidates that stand in a batch.
+
+    Raises:
+        SettingError: The frequencies do not know a candidate, or call one impossible that is here.
+    """
+    if len(ids) and int(ids.max()) >= len(frequencies):
+        raise SettingError(
+            f"the frequencies cover {len(frequencies)} candidates and the batch holds candidate "
+            f"{int(ids.max())}; count them over the pairs that are trained on"
+        )
+    shares = frequencies[ids]
+    missing = ids[shares == 0].unique().tolist()  # type: ignore[no-untyped-call]
+    if missing:
+        raise SettingError(
+            f"candidates {missing[:8]} stand in the batch with a frequency of 0, so their log q is "
+            "infinite; count frequencies over the pairs that are trained on"
+        )
+    return shares
 
 
 def digest_of(values: Tensor | None) -> str:

@@ -17,7 +17,15 @@ from torch import Tensor, nn
 from .dual import DualEncoder, momentum_copy, update_momentum_
 from .errors import SettingError, ShapeError
 from .geometry import normalize
-from .negatives import Draw, NegativeSampler, Request, digest_of, log_presence, require_shares
+from .negatives import (
+    Draw,
+    NegativeSampler,
+    Request,
+    digest_of,
+    log_presence,
+    require_shares,
+    shares_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +169,7 @@ class Queue(NegativeSampler):
         del batch_size  # a candidate of the queue had as many chances as the queue has slots
         if self.frequencies is None:
             return None
-        return log_presence(self.frequencies[ids], self.size)
+        return log_presence(shares_of(self.frequencies, ids), self.size)
 
     def begin(self, encoder: DualEncoder) -> None:  # noqa: D102
         self._slow = momentum_copy(_candidate_side(encoder))

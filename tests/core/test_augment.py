@@ -106,6 +106,15 @@ def test_a_larger_unit_gives_a_larger_view_and_nothing_else(augmentation: Augmen
     )
 
 
+@pytest.mark.parametrize(
+    "augmentation", [Reversal(1.0), Jitter(0.0), TsaugAugmentation("Pool")], ids=lambda a: a.name
+)
+def test_a_view_that_never_changes_is_refused_as_a_pair(augmentation: Augmentation) -> None:
+    with pytest.raises(SettingError, match="the same view twice"):
+        make_views(windows(40), augmentation, source(0))
+    make_views(torch.ones(40, 24, 1), augmentation, source(0))
+
+
 def test_jitter_is_as_large_as_it_says() -> None:
     x = 5 * torch.randn(8, 4000, 1, generator=source(0))
     added = Jitter(0.1)(x, source(1)) - x

@@ -8,7 +8,27 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["errors", "geometry", "masks", "objective", "regularisers"])
+MODULES = (
+    "augment",
+    "bags",
+    "drawing",
+    "encoders",
+    "errors",
+    "geometry",
+    "masks",
+    "memory",
+    "negatives",
+    "objective",
+    "prototypes",
+    "queues",
+    "regularisers",
+    "seeds",
+    "tuning",
+    "window_encoder",
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module_run(name: str) -> None:
     found = doctest.testmod(importlib.import_module(f"likewise.core.{name}"))
     assert found.failed == 0

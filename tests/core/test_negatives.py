@@ -133,6 +133,15 @@ def test_shares_are_checked() -> None:
         uniform(3, 0)
 
 
+def test_a_candidate_that_cannot_be_there_is_told() -> None:
+    frequencies = torch.tensor([0.0, 0.5, 0.5])
+    for sampler in (InBatch(frequencies), Popularity(frequencies, draws=2)):
+        with pytest.raises(SettingError, match=r"candidates \[0\] .* frequency of 0"):
+            sampler.log_q(torch.tensor([1, 0]), 2)
+        with pytest.raises(SettingError, match=r"cover 3 candidates .* candidate 7"):
+            sampler.log_q(torch.tensor([1, 7]), 2)
+
+
 # --- mined ---------------------------------------------------------------------------------------
 
 
@@ -203,6 +212,8 @@ def test_a_hard_share_beyond_half_is_refused(share: float) -> None:
 def test_a_mined_row_that_is_no_row_is_refused() -> None:
     with pytest.raises(ShapeError, match="negative rows"):
         MinedHard(Bags.of([[3, -1]]), uniform(10, 4))
+    with pytest.raises(ShapeError, match="cover 8 pairs and the batch holds pair 8"):
+        MinedHard(mined_lists(), uniform(100, 4)).draw(ask([8]))
 
 
 def test_a_curriculum_goes_from_few_and_easy_to_many_and_hard() -> None:

@@ -134,6 +134,26 @@ def same_tree(first: Any, second: Any) -> bool:
     return bool(first == second)
 
 
+def test_a_run_killed_inside_an_update_keeps_its_last_whole_checkpoint(tmp_path: Path) -> None:
+    class Breaking(InBatch):
+        left = 5
+
+        def commit(self, encoder: DualEncoder) -> None:
+            self.left -= 1
+            if self.left == 0:
+                raise Killed
+
+    whole = make_trainer()
+    unbroken = whole.fit(Planted(100))
+    with pytest.raises(Killed):
+        make_trainer(tmp_path, sampler=Breaking(), checkpoint_every=2).fit(Planted(100))
+    state = read_checkpoint(tmp_path / LATEST)
+    assert (state["epoch"], state["batch"]) == (1, 0)
+    again = make_trainer()
+    assert untimed(again.resume(tmp_path / LATEST, Planted(100))) == untimed(unbroken)
+    assert same_weights(again.encoder, whole.encoder)
+
+
 def test_a_periodic_checkpoint_resumes_too(tmp_path: Path) -> None:
     whole = make_trainer()
     unbroken = whole.fit(Planted(100))
