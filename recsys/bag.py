@@ -1,0 +1,131 @@
+"""The bag encoder: a history is the weighted mean of the vectors of its items.
+
+In: histories as sets. Out: their vectors, and a vector an item to meet them. Each item has two
+vectors, one for what it says in a history and one for being found, and a weight in histories that
+starts low for popular items. Both start from the singular vectors of the normalised matrix, so a
+few epochs are enough.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor, nn
+
+from ..core import normalize, seeded
+from .encoder import Asked, HistoryEncoder, as_tensor
+from .histories import Histories
+from .softmax import Targets
+
+_FURTHER = 16  # directions beyond the width, for the accuracy of the last ones
+_PASSES = 3
+_POPULAR_DISCOUNT = 0.5
+
+
+class BagEncoder(HistoryEncoder):
+    """Weighted mean of item vectors.
+
+    Args:
+        items: I.
+        width: D.
+        seed: Seed of the first weights.
+    """
+
+    def __init__(self, items: int, width: int, *, seed: int = 0) -> None:
+        super().__init__()
+        self.seed = seed
+        with seeded(seed):
+            first = torch.randn(items, width) / width**0.5
+        self.said = nn.Parameter(first.clone())
+        self.found = nn.Parameter(first.clone())
+        self.log_weight = nn.Parameter(torch.zeros(items))
+
+    def begin_(self, histories: Histories, counts: NDArray[np.int64]) -> None:
+        """Start from the singular vectors of the degree-normalised matrix."""
+        start = singular_items(histories, self.found.shape[1], seed=self.seed)
+        known = torch.from_numpy(counts > 0)
+        with torch.no_grad():
+            vectors = normalize(torch.from_numpy(start))
+            for kept in (self.said, self.found):
+                kept[:, : vectors.shape[1]][known] = vectors[known]
+                kept[:, vectors.shape[1] :] *= 0.1
+            usual = torch.from_numpy(np.log(np.maximum(counts, 1))).float()
+            self.log_weight.copy_(-_POPULAR_DISCOUNT * usual)
+
+    def ask(self, histories: Histories, generator: np.random.Generator) -> Asked:
+        """Show a random half of each history and ask for the other; at least one item each."""
+        owners, lengths = histories.owners, histories.lengths
+        order = np.lexsort((generator.random(len(owners)), owners))
+        place = np.arange(len(owners)) - histories.offsets[:-1][owners]
+        shown = place < np.maximum(1, lengths[owners] // 2)
+        items = histories.items[order]
+        half = np.bincount(owners[shown], minlength=len(histories))
+        offsets = np.concatenate([[0], np.cumsum(half)])[:-1]
+        asked = ~shown
+        targets = Targets(
+            owners=as_tensor(owners[asked]),
+            columns=as_tensor(items[asked]),
+            weights=torch.from_numpy((1.0 / (lengths - half)[owners[asked]]).astype(np.float32)),
+            hidden_owners=as_tensor(owners[shown]),
+            hidden_columns=as_tensor(items[shown]),
+        )
+        return Asked(self._pool(as_tensor(items[shown]), as_tensor(offsets)), targets)
+
+    def encode(self, histories: Histories) -> Tensor:
+        """Encode whole histories as [B, D], not normalised."""
+        weights = torch.from_numpy(histories.weights)
+        return self._pool(as_tensor(histories.items), as_tensor(histories.offsets[:-1]), weights)
+
+    def item_vectors(self, rows: Tensor | None = None) -> Tensor:
+        """Give the vectors that are found, [N, D], not normalised."""
+        return self.found if rows is None else F.embedding(rows, self.found)
+
+    def _pool(self, items: Tensor, offsets: Tensor, weights: Tensor | None = None) -> Tensor:
+        heavy = self.log_weight[items].exp()
+        heavy = heavy if weights is None else heavy * weights
+        return F.embedding_bag(items, self.said, offsets, mode="sum", per_sample_weights=heavy)
+
+
+def singular_items(histories: Histories, width: int, *, seed: int) -> NDArray[np.float32]:
+    """Give the leading right singular vectors of the degree-normalised matrix, scaled.
+
+    Args:
+        histories: Of the training users.
+        width: How many directions; fewer come back where the matrix has fewer.
+        seed: Seed of the randomised search.
+
+    Returns:
+        float32 [I, width], each direction times the square root of its singular value.
+
+    Source: randomised subspace iteration (Halko et al. 2011, algorithm 4.4).
+    """
+    matrix = histories.matrix
+    matrix.data[:] = 1.0
+    users = np.maximum(np.diff(matrix.indptr), 1) ** -0.5
+    items = np.maximum(np.bincount(matrix.indices, minlength=matrix.shape[1]), 1) ** -0.5
+    plain = (sparse.diags(users) @ matrix @ sparse.diags(items)).tocsr().astype(np.float32)
+    rank = min(width + _FURTHER, *plain.shape)
+    generator = np.random.default_rng(seed)
+    basis = generator.standard_normal((plain.shape[1], rank), dtype=np.float32)
+    for _ in range(_PASSES):
+        basis = _orthonormal(plain.T @ (plain @ basis))
+    _, values, right = np.linalg.svd(plain @ basis, full_matrices=False)
+    kept = min(width, len(values))
+    directions = basis @ right[:kept].T
+    # The sign of a singular vector is arbitrary: settle it, so that equal data start alike.
+    signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(kept)])
+    scaled: NDArray[np.float32] = (directions * signs * np.sqrt(values[:kept])).astype(np.float32)
+    return scaled
+
+
+def _orthonormal(columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Make columns orthonormal by their Gram matrix: much quicker than QR when they are long."""
+    values, vectors = np.linalg.eigh((columns.T @ columns).astype(np.float64))
+    kept = values > 1e-7 * values[-1]
+    turned: NDArray[np.float32] = columns @ (vectors[:, kept] / np.sqrt(values[kept])).astype(
+        np.float32
+    )
+    return turned

@@ -1,0 +1,390 @@
+"""The candidate generator: events in, for each user the items a ranker should look at out.
+
+:class:`CandidateGenerator` ties the room together: it fits the sources, reads requests and hands
+them to ``answering.py``. What a source knows is in its own module, what a request may exclude in
+``filters.py``, how a fitted generator becomes a folder in ``storage.py``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from os import PathLike
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from torch import nn
+
+from ..core import ProcedureWarning, Progress, SettingError, fingerprint, silent
+from .answering import Answerer, Request
+from .candidates import Candidates
+from .cold import ColdTower, ContentMap
+from .content import ContentEncoder, ContentSettings, read_items
+from .cooccurrence import Cooccurrence, CooccurrenceSettings
+from .events import Events, like_native
+from .filters import Filters, ItemRule, Rule
+from .histories import Histories, Rows
+from .interactions import Interactions, Merge
+from .popularity import Popularity
+from .ranking import Ranked, rank_rows
+from .sources import Blend, Source
+from .storage import load_generator, save_generator
+from .tower import Tower, TowerSettings
+from .vocabulary import Ids, Vocabulary, as_id_series
+
+OnUnknown: TypeAlias = Literal["raise", "warn", "skip", "fallback"]
+_POLICIES = ("raise", "warn", "skip", "fallback")
+
+_TOWER = TowerSettings()
+_COOCCURRENCE = CooccurrenceSettings()
+_CONTENT = ContentSettings()
+_WEIGHTS = {"tower": 0.6, "cooccurrence": 1.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratorSettings:
+    """What a generator is made of.
+
+    Attributes:
+        tower: Of the learned tower; None for none.
+        cooccurrence: Of the co-occurrence source; None for none.
+        content: How an item table becomes numbers.
+        weights: Weight of each source in the blend.
+        quotas: Places of each list reserved for a source.
+        merge: What several events of one user with one item become.
+        seed: Of everything random.
+    """
+
+    tower: TowerSettings | None = _TOWER
+    cooccurrence: CooccurrenceSettings | None = _COOCCURRENCE
+    content: ContentSettings = _CONTENT
+    weights: Mapping[str, float] = field(default_factory=lambda: dict(_WEIGHTS))
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    merge: Merge = "once"
+    seed: int = 0
+
+
+class CandidateGenerator:
+    """Propose to each user the few hundred items a ranker should look at.
+
+    Args:
+        seed: Of everything random.
+        tower: Of the learned tower; None leaves it out.
+        cooccurrence: Of the co-occurrence source; None leaves it out.
+        content: How an item table becomes numbers.
+        weights: Weight of ``"tower"``, ``"cooccurrence"``, ``"content"`` and ``"popularity"`` in
+            the blend; :func:`~likewise.recsys.choose_settings` chooses them on validation data.
+        quotas: Places of each list reserved for a source, e.g. ``{"content": 5}`` for new items.
+        merge: What several events of one user with one item become.
+
+    Attributes:
+        interactions_: What was fitted on.
+        sources_: The fitted sources, by name.
+
+    >>> events = pl.DataFrame({"user_id": [1, 1, 2, 2, 3], "item_id": ["a", "b", "a", "c", "a"]})
+    >>> generator = CandidateGenerator(tower=None).fit(events)
+    >>> generator.recommend([3], k=5)["item_id"].to_list()
+    ['b', 'c']
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        tower: TowerSettings | None = _TOWER,
+        cooccurrence: CooccurrenceSettings | None = _COOCCURRENCE,
+        content: ContentSettings = _CONTENT,
+        weights: Mapping[str, float] | None = None,
+        quotas: Mapping[str, int] | None = None,
+        merge: Merge = "once",
+    ) -> None:
+        if tower is None and cooccurrence is None:
+            raise SettingError("a generator needs a tower or the co-occurrence source, or both")
+        usual = _WEIGHTS if weights is None else weights
+        self.settings = GeneratorSettings(
+            tower=tower,
+            cooccurrence=cooccurrence,
+            content=content,
+            weights=dict(usual),
+            quotas=dict(quotas or {}),
+            merge=merge,
+            seed=seed,
+        )
+
+    def fit(
+        self,
+        interactions: Events,
+        items: Any = None,
+        *,
+        columns: Mapping[str, str] | None = None,
+        progress: Progress = silent,
+    ) -> CandidateGenerator:
+        """Learn from what users took; give the generator back.
+
+        Args:
+            interactions: Events as polars, pandas or Arrow table, Parquet path or csr matrix, with
+                ``user_id, item_id`` and perhaps ``weight`` and ``datetime``.
+            items: Table of items with ``item_id`` and any content; those that nobody took yet can
+                be proposed from it.
+            columns: Our column name to yours.
+            progress: Display of long loops.
+        """
+        table = None if items is None else read_items(items)
+        self.interactions_ = Interactions.read(
+            interactions,
+            merge=self.settings.merge,
+            columns=columns,
+            further_items=() if table is None else table["item_id"],
+        )
+        self.native_ = interactions
+        histories = self.interactions_.histories
+        sources: list[Source] = [Popularity(self.interactions_.item_counts)]
+        if self.settings.cooccurrence is not None:
+            sources.append(Cooccurrence(histories, self.settings.cooccurrence))
+        if self.settings.tower is not None:
+            tower = Tower(self.settings.tower, seed=self.settings.seed)
+            sources.append(tower.fit(histories, progress=progress))
+        self.sources_ = {source.name: source for source in sources}
+        self.content_: ContentEncoder | None = None
+        self.content_map_: ContentMap | None = None
+        if table is not None and self.settings.tower is not None and len(table.columns) > 1:
+            self._learn_content(table)
+        return self
+
+    def recommend(
+        self,
+        users: Ids | None = None,
+        k: int = 100,
+        *,
+        exclude: Rule = None,
+        include: Rule = None,
+        hide_seen: bool = True,
+        on_unknown: OnUnknown = "raise",
+    ) -> Any:
+        """Give the candidates of users as one table.
+
+        Args:
+            users: Their ids; one that stands twice is answered once. None for all users.
+            k: Candidates a user at most.
+            exclude: Items not to be shown: ids, or a table ``user_id, item_id``.
+            include: The only items that may be shown, likewise.
+            hide_seen: Whether what a user took is left out.
+            on_unknown: What happens to users without a history: ``raise``; ``warn`` or ``skip``
+                (an empty list); ``fallback`` (what most people took).
+
+        Returns:
+            ``user_id, item_id, score, rank, source`` in the order of the users asked, rank from 1,
+            of the kind the events came in. Never padded; :meth:`answer` gives the statuses too.
+
+        Raises:
+            UnknownId: A user without a history, under ``raise``.
+            SettingError: k below 1, or another policy.
+        """
+        return self.answer(
+            users,
+            k,
+            exclude=exclude,
+            include=include,
+            hide_seen=hide_seen,
+            on_unknown=on_unknown,
+        ).frame
+
+    def answer(
+        self,
+        users: Ids | None = None,
+        k: int = 100,
+        *,
+        exclude: Rule = None,
+        include: Rule = None,
+        hide_seen: bool = True,
+        on_unknown: OnUnknown = "raise",
+    ) -> Candidates:
+        """Give the candidates of users with a status for each; arguments of :meth:`recommend`."""
+        known = self.interactions_.users
+        asked = known.ids if users is None else as_id_series(users, "user_id")
+        asked = asked.unique(maintain_order=True)
+        self._admit(asked, on_unknown)
+        filters = self.filters(exclude, include, hide_seen=hide_seen)
+        fallback = on_unknown == "fallback"
+        request = Request(asked, self.histories_of(asked), filters, k, fallback)
+        return self._answerer().answer(request)
+
+    def histories_of(self, users: pl.Series) -> Histories:
+        """Give the history of each user; an empty one for users that are not known."""
+        rows = self.interactions_.users.rows_of(users)
+        lists = self.interactions_.histories.take(np.maximum(rows, 0))
+        return lists.keep(np.repeat(rows >= 0, lists.lengths))
+
+    def recommend_sessions(
+        self,
+        sessions: Sequence[Sequence[object]] | pl.DataFrame,
+        k: int = 100,
+        *,
+        exclude: Rule = None,
+        include: Rule = None,
+        hide_seen: bool = True,
+    ) -> Any:
+        """Give the candidates of sessions that belong to no stored user.
+
+        Args:
+            sessions: Lists of item ids, oldest first, or a table ``session_id, item_id`` in the
+                order of events. Items that were never seen are passed over.
+            k: Candidates a session at most.
+            exclude: As in :meth:`recommend`, not by user.
+            include: Likewise.
+            hide_seen: Whether the items of the session are left out.
+
+        Returns:
+            ``session_id, item_id, score, rank, source``; lists are numbered from 0.
+        """
+        named, lists = _read_sessions(sessions)
+        items = self.interactions_.items
+        found = [items.rows_of(pl.Series("item_id", one)) for one in lists]
+        kept = [rows[rows >= 0] for rows in found]
+        histories = Histories.of(kept, width=len(items))
+        filters = self.filters(exclude, include, hide_seen=hide_seen)
+        return self._answerer().answer(Request(named, histories, filters, k, fallback=False)).frame
+
+    def related(self, items: Ids, k: int = 10) -> Any:
+        """Give items like each item, itself left out: by the tower, or without one by companions.
+
+        Args:
+            items: Item ids.
+            k: Related items each at most.
+
+        Returns:
+            ``item_id, related_id, score, rank, source``.
+
+        Raises:
+            UnknownId: An item that was never seen.
+        """
+        rows = self.interactions_.items.known_rows(items)
+        if "tower" not in self.sources_:
+            return self.complementary(items, k)
+        vectors = self._tower.item_vectors
+        scores = vectors[rows] @ vectors.T
+        scores[:, ~self._answerable] = -np.inf
+        scores[np.arange(len(rows)), rows] = -np.inf
+        return self._tell_related(rows, rank_rows(scores, k), "tower")
+
+    def complementary(self, items: Ids, k: int = 10) -> Any:
+        """Give items taken together with each item, itself left out; see :meth:`related`."""
+        source = self.sources_.get("cooccurrence")
+        if not isinstance(source, Cooccurrence):
+            raise SettingError(
+                "complementary items come from the co-occurrence source; build with it"
+            )
+        rows = self.interactions_.items.known_rows(items)
+        return self._tell_related(rows, rank_rows(source.related(rows), k), "cooccurrence")
+
+    @property
+    def fingerprint(self) -> str:
+        """Name of what makes the vectors; of the settings where there is no tower."""
+        if "tower" in self.sources_:
+            return self._tower.fingerprint
+        return fingerprint(nn.Identity(), preprocessing=asdict(self.settings))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Save everything that was fitted as one verified folder, all or nothing."""
+        save_generator(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> CandidateGenerator:
+        """Load a saved generator; it answers as it did before."""
+        return load_generator(path)
+
+    @property
+    def _tower(self) -> Tower:
+        tower = self.sources_["tower"]
+        assert isinstance(tower, Tower)
+        return tower
+
+    @property
+    def _answerable(self) -> NDArray[np.bool_]:
+        """Items that were taken, or whose content places them."""
+        answerable = self.interactions_.item_counts > 0
+        content = self.sources_.get("content")
+        if isinstance(content, ColdTower):
+            answerable |= np.abs(content.vectors).sum(axis=1) > 0
+        return answerable
+
+    def _learn_content(self, table: pl.DataFrame) -> None:
+        self.content_ = ContentEncoder(self.settings.content).fit(table)
+        known = Vocabulary(table["item_id"], "item_id").rows_of(self.interactions_.items.ids)
+        features = self.content_.encode(table)[np.maximum(known, 0)].multiply((known >= 0)[:, None])
+        vectors, counts = self._tower.item_vectors, self.interactions_.item_counts
+        self.content_map_ = ContentMap.fit(
+            features.tocsr(), vectors, counts, seed=self.settings.seed
+        )
+        self.place_content_(self.content_map_.place(features.tocsr()))
+
+    def place_content_(self, vectors: NDArray[np.float32]) -> None:
+        """Set the content vectors of all items; those nobody took get them in the tower too.
+
+        Args:
+            vectors: Unit vectors, float32 [I, D]; zeros where nothing is known.
+        """
+        self.content_vectors_ = vectors
+        self.sources_["content"] = ColdTower(self._tower, vectors)
+        self._tower.place_(np.flatnonzero(self.interactions_.item_counts == 0), vectors)
+
+    def filters(self, exclude: Rule, include: Rule, *, hide_seen: bool) -> Filters:
+        """Read the rules of a request against the catalogue."""
+        items = self.interactions_.items
+        return Filters(
+            answerable=self._answerable,
+            exclude=ItemRule.read(exclude, items),
+            include=ItemRule.read(include, items),
+            hide_seen=hide_seen,
+        )
+
+    def _admit(self, asked: pl.Series, on_unknown: OnUnknown) -> None:
+        if on_unknown not in _POLICIES:
+            raise SettingError(
+                f"on_unknown is {on_unknown!r}, but the policies are {', '.join(_POLICIES)}"
+            )
+        if on_unknown == "raise":
+            self.interactions_.users.known_rows(asked)
+        unknown = int((self.interactions_.users.rows_of(asked) < 0).sum())
+        if unknown and on_unknown == "warn":
+            warnings.warn(
+                f"{unknown} of {len(asked)} users were never seen and get an empty list",
+                ProcedureWarning,
+                stacklevel=4,
+            )
+
+    def _answerer(self) -> Answerer:
+        present, popularity = self.sources_, self.sources_["popularity"]
+        assert isinstance(popularity, Popularity)
+        blend = Blend(
+            sources=list(present.values()),
+            weights={name: w for name, w in self.settings.weights.items() if name in present},
+            quotas={name: q for name, q in self.settings.quotas.items() if name in present},
+        )
+        return Answerer(self.interactions_.items, blend, popularity, self.native_)
+
+    def _tell_related(self, rows: Rows, ranked: Ranked, source: str) -> Any:
+        items = self.interactions_.items
+        frame = pl.DataFrame(
+            {
+                "item_id": items.ids_of(rows[ranked.owners]),
+                "related_id": items.ids_of(ranked.items).alias("related_id"),
+                "score": ranked.scores,
+                "rank": ranked.ranks.astype(np.int32),
+                "source": pl.Series([source] * len(ranked.items), dtype=pl.String),
+            }
+        )
+        return like_native(frame, self.native_)
+
+
+def _read_sessions(
+    sessions: Sequence[Sequence[object]] | pl.DataFrame,
+) -> tuple[pl.Series, list[list[object]]]:
+    if isinstance(sessions, pl.DataFrame):
+        grouped = sessions.group_by("session_id", maintain_order=True).agg("item_id")
+        return grouped["session_id"], grouped["item_id"].to_list()
+    named = pl.Series("session_id", range(len(sessions)), dtype=pl.Int64)
+    return named, [list(one) for one in sessions]

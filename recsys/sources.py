@@ -1,0 +1,181 @@
+"""Sources: who proposes candidates, and how several proposals become one list.
+
+In: histories, and sources that score all items for them. Out: :class:`Proposal`, one score an item
+and user, and which source spoke for an item most. Scores of different sources have different
+scales; each is brought to mean 0 and deviation 1 over the catalogue, user by user, before they are
+weighed. Quotas reserve places for a source that would never win by score, such as the cold tower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import SettingError
+from .histories import Histories
+from .ranking import Ranked, rank_rows
+
+Scores = NDArray[np.float32]
+
+
+class Source(Protocol):
+    """What proposes candidates."""
+
+    @property
+    def name(self) -> str:
+        """How candidates name it."""
+        ...
+
+    def score(self, histories: Histories) -> Scores:
+        """Score all items for B histories, float32 [B, I]; larger is better."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """Sources and their weights.
+
+    Attributes:
+        sources: Who is asked.
+        weights: Weight of each, by name; a source with weight 0 fills quotas only.
+        quotas: Places of each list reserved for a source, by name.
+    """
+
+    sources: Sequence[Source]
+    weights: Mapping[str, float]
+    quotas: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        known = {source.name for source in self.sources}
+        strange = sorted((set(self.weights) | set(self.quotas)) - known)
+        if strange:
+            raise SettingError(
+                f"there is no source {', '.join(strange)}; there are {', '.join(sorted(known))}"
+            )
+
+    def propose(self, histories: Histories, barred: NDArray[np.bool_], k: int) -> Proposal:
+        """Rank all items for B histories.
+
+        Args:
+            histories: B of them, none empty.
+            barred: bool [B, I], items that may not be proposed.
+            k: Items a list at most.
+
+        Returns:
+            Lists of at most k items, best first.
+        """
+        parts = {
+            source.name: standardise_(source.score(histories))
+            for source in self.sources
+            if self.weights.get(source.name, 0.0) or self.quotas.get(source.name, 0)
+        }
+        total = np.zeros((len(histories), histories.width), dtype=np.float32)
+        for name, part in parts.items():
+            if weight := self.weights.get(name, 0.0):
+                total += np.float32(weight) * part
+        total[barred] = -np.inf
+        ranked = rank_rows(total, k)
+        return Proposal(ranked, self._name(ranked, parts)).with_quotas(
+            parts, barred, {name: quota for name, quota in self.quotas.items() if quota}, k
+        )
+
+    def _name(self, ranked: Ranked, parts: Mapping[str, Scores]) -> NDArray[np.str_]:
+        """For each candidate, the source whose weighted score speaks for it most."""
+        names = [name for name in parts if self.weights.get(name, 0.0)]
+        owners = ranked.owners
+        spoken = np.stack(
+            [self.weights[name] * parts[name][owners, ranked.items] for name in names]
+        )
+        named: NDArray[np.str_] = np.array(names)[spoken.argmax(axis=0)]
+        return named
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Lists of B users, with the source of each candidate."""
+
+    ranked: Ranked
+    source: NDArray[np.str_]
+
+    def with_quotas(
+        self,
+        parts: Mapping[str, Scores],
+        barred: NDArray[np.bool_],
+        quotas: Mapping[str, int],
+        k: int,
+    ) -> Proposal:
+        """Give the last places of each list to sources that have a quota and too few places.
+
+        A source's own best items go in at the end of the list, behind those ranked by score; their
+        score continues below the last one kept, so scores never rise along a list.
+        """
+        if not quotas:
+            return self
+        lists = [self._fill(row, parts, barred, quotas, k) for row in range(len(barred))]
+        counts = np.array([len(one) for one in lists])
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        flat = [entry for one in lists for entry in one]
+        ranked = Ranked(
+            offsets,
+            np.array([entry[0] for entry in flat], dtype=np.int64),
+            np.array([entry[1] for entry in flat], dtype=np.float32),
+        )
+        return Proposal(ranked, np.array([entry[2] for entry in flat], dtype=np.str_))
+
+    def _fill(
+        self,
+        row: int,
+        parts: Mapping[str, Scores],
+        barred: NDArray[np.bool_],
+        quotas: Mapping[str, int],
+        k: int,
+    ) -> list[tuple[int, float, str]]:
+        start, stop = self.ranked.offsets[row : row + 2]
+        entries = [
+            (int(item), float(score), str(name))
+            for item, score, name in zip(
+                self.ranked.items[start:stop],
+                self.ranked.scores[start:stop],
+                self.source[start:stop],
+                strict=True,
+            )
+        ]
+        for name, quota in quotas.items():
+            lacking = quota - sum(entry[2] == name for entry in entries)
+            if lacking <= 0:
+                continue
+            listed = {entry[0] for entry in entries}
+            own = parts[name][row].copy()
+            own[barred[row]] = -np.inf
+            best = rank_rows(own[None], quota + len(listed)).items
+            chosen = [int(item) for item in best if int(item) not in listed][:lacking]
+            entries = _make_room(entries, max(k - len(chosen), 0), set(quotas))
+            below = entries[-1][1] if entries else 0.0
+            entries += [(item, below, name) for item in chosen]
+        return entries
+
+
+def _make_room(
+    entries: list[tuple[int, float, str]], kept: int, reserved: set[str]
+) -> list[tuple[int, float, str]]:
+    """Drop the last entries that no quota protects, until at most ``kept`` are left."""
+    surplus = len(entries) - kept
+    out: list[tuple[int, float, str]] = []
+    for entry in reversed(entries):
+        if surplus > 0 and entry[2] not in reserved:
+            surplus -= 1
+            continue
+        out.append(entry)
+    return out[::-1]
+
+
+def standardise_(scores: Scores) -> Scores:
+    """Bring each row to mean 0 and deviation 1, in place; a row without differences becomes 0."""
+    scores -= scores.mean(axis=1, keepdims=True)
+    deviation = np.sqrt(np.einsum("ij,ij->i", scores, scores) / scores.shape[1])
+    scores /= np.where(deviation > 0, deviation, 1.0)[:, None].astype(np.float32)
+    return scores

@@ -1,0 +1,137 @@
+"""Storage: a fitted generator as one verified folder, and back.
+
+In: a generator. Out: a bundle of kind ``"candidate-generator"`` (JSON, safetensors, Parquet; no
+pickle). What follows from the histories in closed form is made again on loading, so the folder
+holds ids, histories, weights of the tower and of the content map, and little else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from ..core import Bundle, load_bundle, save_bundle
+from .cold import ContentMap
+from .content import ContentEncoder, ContentSettings
+from .cooccurrence import Cooccurrence, CooccurrenceSettings
+from .histories import Histories
+from .interactions import Interactions
+from .popularity import Popularity
+from .tower import Tower, TowerSettings
+from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .generator import CandidateGenerator
+
+KIND = "candidate-generator"
+_TOWER = "tower."
+
+
+def save_generator(generator: CandidateGenerator, path: str | PathLike[str]) -> None:
+    """Save a fitted generator as one folder, all or nothing."""
+    interactions, histories = generator.interactions_, generator.interactions_.histories
+    tensors: dict[str, Any] = {
+        "histories.items": histories.items,
+        "histories.offsets": histories.offsets,
+        "histories.weights": histories.weights,
+    }
+    reports: dict[str, Mapping[str, Any]] = {}
+    tower = generator.sources_.get("tower")
+    if isinstance(tower, Tower):
+        tensors |= {f"{_TOWER}{name}": value for name, value in tower.state().items()}
+        reports["training"] = {"losses": tower.losses_, "seconds": tower.seconds_}
+    content: dict[str, Any] | None = None
+    if generator.content_ is not None and generator.content_map_ is not None:
+        content = generator.content_.state()
+        learned = generator.content_map_
+        tensors["content.rarity"] = generator.content_.rarity_
+        tensors["content.weights"] = learned.weights
+        tensors["content.vectors"] = generator.content_vectors_
+        reports["content"] = {"ridge": learned.ridge, "agreement": learned.agreement}
+    settings = asdict(generator.settings)
+    save_bundle(
+        path,
+        kind=KIND,
+        config={"settings": settings, "ordered": interactions.ordered, "content": content},
+        tensors=tensors,
+        tables={
+            "users": pl.DataFrame({"user_id": interactions.users.ids}),
+            "items": pl.DataFrame({"item_id": interactions.items.ids}),
+        },
+        reports=reports,
+        fingerprint=generator.fingerprint,
+    )
+
+
+def load_generator(path: str | PathLike[str]) -> CandidateGenerator:
+    """Load a saved generator; it answers as it did before.
+
+    Raises:
+        BundleError: The folder cannot be trusted or holds something else.
+    """
+    from .generator import CandidateGenerator  # noqa: PLC0415 - the two know each other
+
+    bundle = load_bundle(path, kind=KIND)
+    plain = dict(bundle.config["settings"])
+    tower, links = plain.pop("tower"), plain.pop("cooccurrence")
+    generator = CandidateGenerator(
+        tower=None if tower is None else TowerSettings(**tower),
+        cooccurrence=None if links is None else CooccurrenceSettings(**links),
+        content=ContentSettings(**plain.pop("content")),
+        **plain,
+    )
+    generator.interactions_ = _read_interactions(bundle)
+    histories = generator.interactions_.histories
+    generator.native_ = None
+    generator.content_ = generator.content_map_ = None
+    generator.sources_ = {"popularity": Popularity(generator.interactions_.item_counts)}
+    if generator.settings.cooccurrence is not None:
+        links = Cooccurrence(histories, generator.settings.cooccurrence)
+        generator.sources_["cooccurrence"] = links
+    if generator.settings.tower is not None:
+        generator.sources_["tower"] = _read_tower(bundle, generator)
+    if bundle.config["content"] is not None:
+        _read_content(bundle, generator)
+    return generator
+
+
+def _read_interactions(bundle: Bundle) -> Interactions:
+    users = Vocabulary(bundle.tables["users"]["user_id"], "user_id")
+    items = Vocabulary(bundle.tables["items"]["item_id"], "item_id")
+    histories = Histories(
+        bundle.tensors["histories.items"].numpy(),
+        bundle.tensors["histories.offsets"].numpy(),
+        bundle.tensors["histories.weights"].numpy(),
+        len(items),
+    )
+    return Interactions(users, items, histories, bool(bundle.config["ordered"]))
+
+
+def _read_tower(bundle: Bundle, generator: CandidateGenerator) -> Tower:
+    state = {
+        name.removeprefix(_TOWER): value
+        for name, value in bundle.tensors.items()
+        if name.startswith(_TOWER)
+    }
+    settings, seed = generator.settings.tower, generator.settings.seed
+    assert settings is not None
+    tower = Tower.of_state(settings, seed, len(generator.interactions_.items), state)
+    tower.losses_ = list(bundle.reports["training"]["losses"])
+    tower.seconds_ = float(bundle.reports["training"]["seconds"])
+    return tower
+
+
+def _read_content(bundle: Bundle, generator: CandidateGenerator) -> None:
+    tensors, report = bundle.tensors, bundle.reports["content"]
+    generator.content_ = ContentEncoder.of_state(
+        generator.settings.content, bundle.config["content"], tensors["content.rarity"].numpy()
+    )
+    generator.content_map_ = ContentMap(
+        tensors["content.weights"].numpy(), float(report["ridge"]), float(report["agreement"])
+    )
+    generator.place_content_(tensors["content.vectors"].numpy().astype(np.float32))
