@@ -18,7 +18,7 @@ from .bundle import Bundle, load_bundle, save_bundle
 from .chapters import Chapter, Tell
 from .chunking import chunked_step, whole_step
 from .distributed import distributed_step, gather_rows
-from .drawing import Curriculum, MinedHard, Mixture, Popularity, WeightedDraw
+from .drawing import Mixture, Popularity, WeightedDraw
 from .dual import (
     DualEncoder,
     ProjectionHead,
@@ -40,6 +40,7 @@ from .errors import (
     DimensionalCollapse,
     DuplicateRows,
     GeometryError,
+    GradientError,
     InputError,
     LeakError,
     LikewiseError,
@@ -62,6 +63,7 @@ from .fingerprint import fingerprint
 from .gate import GateReport, RecallGate
 from .geometry import Geometry, check_geometry, measure_geometry, normalize
 from .graph import GraphSettings
+from .hard_negatives import Curriculum, MinedHard, bags_of
 from .history import EpochRecord, StepRecord, TrainingHistory
 from .hnsw import HNSWIndex
 from .index import ExactIndex
@@ -148,6 +150,7 @@ __all__ = [
     "GateReport",
     "Geometry",
     "GeometryError",
+    "GradientError",
     "GivenPairs",
     "GraphSettings",
     "Guards",
@@ -230,6 +233,7 @@ __all__ = [
     "add_legend",
     "analyse_temperature",
     "average_prototypes",
+    "bags_of",
     "build_dual",
     "build_encoder",
     "check_geometry",

@@ -7,12 +7,13 @@ was in the cache; going backward only multiplies them by the incoming slope.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
+from .errors import GradientError
 from .layout import Lane
 from .tiling import PassPlan, PassResult, run_pass
 
@@ -41,8 +42,9 @@ def contrast(
         The mean loss on the graph, and the report of the pass.
     """
     reports: list[PassResult] = []
-    loss = _Contrast.apply(rows, positives, log_scale, logit_bias, lane, plan, reports, *parts)
-    return cast(Tensor, loss), reports[0]
+    apply = cast(Callable[..., Tensor], _Contrast.apply)
+    loss = apply(rows, positives, log_scale, logit_bias, lane, plan, reports, *parts)
+    return loss, reports[0]
 
 
 class _Contrast(torch.autograd.Function):
@@ -62,7 +64,7 @@ class _Contrast(torch.autograd.Function):
         columns, bias = lane.columns(parts), lane.positive_bias(len(rows))
         result = run_pass(rows, positives, columns, scale, bias, plan)
         reports.append(result)
-        split = result.grad_columns.split([len(part) for part in parts])
+        split = torch.split(result.grad_columns, [len(part) for part in parts])
         by_log_scale = (result.grad_scale * scale).to(log_scale.dtype)
         by_bias = result.grad_logit_bias.to(log_scale.dtype)
         ctx.save_for_backward(
@@ -72,6 +74,11 @@ class _Contrast(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
+        if torch.is_grad_enabled():
+            raise GradientError(
+                "the contrastive loss has first derivatives only, since they are computed on the "
+                "way forward; leave create_graph out"
+            )
         (slope,) = grad_outputs
         rows, positives, scale, bias, *parts = (slope * g for g in ctx.saved_tensors)
         return (rows, positives, scale, bias, None, None, None, *parts)

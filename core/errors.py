@@ -20,6 +20,7 @@ wrong, where, what was found, and the cure; several faults of one input are told
     │   └── TooFewNegatives                a row with nothing to be told apart from
     ├── GeometryError (RuntimeError)       the embedding space is broken
     │   └── RepresentationCollapse         everything points the same way
+    ├── GradientError (RuntimeError)       a derivative that is not computed here
     ├── VectorIndexError (RuntimeError)    the index cannot answer honestly
     │   ├── MetricMismatch                 asked in another metric than it was built for
     │   ├── StaleIndex                     vectors of another encoder
@@ -90,6 +91,10 @@ class GeometryError(LikewiseError, RuntimeError):
 
 class RepresentationCollapse(GeometryError):
     """Everything points the same way."""
+
+
+class GradientError(LikewiseError, RuntimeError):
+    """A derivative that the library does not compute."""
 
 
 class VectorIndexError(LikewiseError, RuntimeError):

@@ -45,12 +45,11 @@ def normalize(x: Tensor) -> Tensor:
     """
     if x.dtype in (torch.float16, torch.bfloat16):
         x = x.float()
-    tiny = torch.finfo(x.dtype).tiny
     # Dividing by the largest entry first keeps 1e-30 and 1e30 from under- or overflowing.
-    largest = x.detach().abs().amax(dim=-1, keepdim=True).clamp_min(tiny)
-    x = x / largest
-    length = x.square().sum(dim=-1, keepdim=True).clamp_min(tiny).sqrt()
-    return x / length
+    largest = x.detach().abs().amax(dim=-1, keepdim=True)
+    x = x / torch.where(largest > 0, largest, 1.0)
+    square = x.square().sum(dim=-1, keepdim=True)
+    return x / torch.where(square > 0, square, 1.0).sqrt()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +132,10 @@ def measure_geometry(anchors: Tensor, positives: Tensor) -> Geometry:
     (0.0, 0.0, 4.0)
     """
     check_pair(anchors, positives)
+    if len(anchors) < 2:
+        raise ShapeError(
+            f"geometry compares rows with each other and found {len(anchors)}; pass two or more"
+        )
     with torch.no_grad():
         a, p = normalize(anchors), normalize(positives)
         tally = CosineTally()
@@ -208,14 +211,22 @@ def check_geometry(geometry: Geometry, *, candidates: float | None = None) -> No
 
 
 def check_pair(anchors: Tensor, positives: Tensor) -> None:
-    """Refuse two batches that are not aligned, finite and at least two rows long."""
-    if anchors.ndim != 2 or anchors.shape != positives.shape:
+    """Refuse two batches that are empty, not aligned, or not finite."""
+    if anchors.ndim != 2 or anchors.shape != positives.shape or 0 in anchors.shape:
         raise ShapeError(
             f"anchors {tuple(anchors.shape)} and positives {tuple(positives.shape)} must be two "
             "aligned matrices [B, D]; pass one positive row for each anchor row"
         )
-    for name, x in (("anchors", anchors), ("positives", positives)):
-        bad = (~torch.isfinite(x)).any(dim=1).nonzero().flatten()
+    check_finite(anchors=anchors, positives=positives)
+
+
+def check_finite(**matrices: Tensor | None) -> None:
+    """Refuse matrices (or vectors) with NaN or infinity, by name and row."""
+    for name, x in matrices.items():
+        if x is None:
+            continue
+        wrong = ~torch.isfinite(x)
+        bad = (wrong.any(dim=1) if x.ndim > 1 else wrong).nonzero().flatten()
         if len(bad):
             raise NonFiniteError(
                 f"{name}: {len(bad)} of {len(x)} rows hold NaN or infinity, first at row "

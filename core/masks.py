@@ -4,7 +4,8 @@ In: what is known about the rows of a batch (ids, groups, pairs). Out: for a sli
 boolean tile over the batch, True where the column is *not* a negative of the row. Tiles are made
 as the objective asks for them, so no B x B matrix ever exists.
 
-A mask is read both ways: if row i must not be told apart from row j, the reverse holds too.
+A mask is read both ways: if row i must not be told apart from row j, the reverse holds too. With
+a pool of several ranks, the batch is the pool.
 To add a rule, subclass :class:`CandidateMask` and answer ``tile`` (and ``extra_tile`` when the
 rule can also speak about given negatives).
 """
@@ -52,12 +53,12 @@ class SameId(CandidateMask):
 
     def tile(self, rows: slice, device: torch.device) -> Tensor:  # noqa: D102
         ids = self.ids.to(device)
-        return ids[rows, None] == ids[None, :]
+        return ids[rows][:, None] == ids[None, :]
 
     def extra_tile(self, rows: slice, device: torch.device) -> Tensor | None:  # noqa: D102
         if self.negative_ids is None:
             return None
-        return self.ids.to(device)[rows, None] == self.negative_ids.to(device)[None, :]
+        return self.ids.to(device)[rows][:, None] == self.negative_ids.to(device)[None, :]
 
 
 class SameGroup(SameId):

@@ -21,7 +21,14 @@ from torch import Tensor, nn
 
 from .contrast import contrast
 from .errors import SettingError, ShapeError
-from .geometry import Geometry, check_pair, finish_geometry, measure_geometry, normalize
+from .geometry import (
+    Geometry,
+    check_finite,
+    check_pair,
+    finish_geometry,
+    measure_geometry,
+    normalize,
+)
 from .layout import Lane, Pool
 from .masks import CandidateMask
 from .objective_config import LARGEST_LOG_SCALE, Layout, ObjectiveConfig, require_temperature
@@ -39,6 +46,8 @@ class StepResult:
     Attributes:
         loss: Scalar on the autograd graph.
         candidates_min, candidates_mean: Candidates per anchor, the positive among them.
+        chance_loss: The loss of an encoder that answers the same for everything: the mean log of
+            the candidate count (of the negatives, decoupled); NaN for the sigmoid loss.
         masked: Columns that masks or the margin took out, over all rows.
         beaten_share: Share of anchors whose nearest other candidate is nearer than their
             positive: 1 minus the accuracy within the batch.
@@ -52,6 +61,7 @@ class StepResult:
     loss: Tensor
     candidates_min: int
     candidates_mean: float
+    chance_loss: float
     masked: int
     beaten_share: float
     temperature: float
@@ -59,11 +69,6 @@ class StepResult:
     geometry: Geometry
     sampler: str = "in-batch"
     queue_age: int | None = None
-
-    @property
-    def chance_loss(self) -> float:
-        """The loss of an encoder that knows nothing: log of the candidate count."""
-        return math.log(self.candidates_mean)
 
 
 class ContrastiveObjective(nn.Module):
@@ -182,7 +187,8 @@ class ContrastiveObjective(nn.Module):
             DegenerateTemperature: The temperature fell to 0.001 or is not a number.
         """
         check_pair(anchors, positives)
-        self._check_negatives(anchors, negatives)
+        self._check_negatives(anchors, negatives, negative_log_q)
+        self._check_pool(anchors, log_q, pool)
         require_temperature(self.temperature)
         with torch.autocast(anchors.device.type, enabled=False):
             raw = (self._ready(anchors), self._ready(positives))
@@ -208,7 +214,9 @@ class ContrastiveObjective(nn.Module):
             return SigmoidRows(self.logit_bias.detach())
         return SoftmaxRows(self.config.decoupled, self.config.debias, self.config.hardness)
 
-    def _check_negatives(self, anchors: Tensor, negatives: Tensor | None) -> None:
+    def _check_negatives(
+        self, anchors: Tensor, negatives: Tensor | None, log_q: Tensor | None
+    ) -> None:
         wanted = self.config.layout in ("queue", "explicit")
         if wanted != (negatives is not None):
             raise SettingError(
@@ -219,6 +227,25 @@ class ContrastiveObjective(nn.Module):
             raise ShapeError(
                 f"negatives {tuple(negatives.shape)} must be [M, {anchors.shape[1]}], the width "
                 "of the anchors"
+            )
+        if negatives is None and log_q is not None:
+            raise SettingError("negative_log_q was given without negatives; pass both or neither")
+        check_finite(negatives=negatives, negative_log_q=log_q)
+        _require_length("negative_log_q", log_q, 0 if negatives is None else len(negatives))
+
+    def _check_pool(self, anchors: Tensor, log_q: Tensor | None, pool: Pool | None) -> None:
+        check_finite(log_q=log_q)
+        _require_length("log_q", log_q, len(anchors if pool is None else pool.anchors))
+        if pool is None:
+            return
+        if self.config.whitening:
+            raise SettingError("whitening knows one rank's batch alone; leave it off with a pool")
+        check_pair(pool.anchors, pool.positives)
+        _require_length("padding", pool.padding, len(pool.anchors))
+        if not 0 <= pool.offset <= len(pool.anchors) - len(anchors):
+            raise ShapeError(
+                f"{len(anchors)} rows at offset {pool.offset} do not lie in a pool of "
+                f"{len(pool.anchors)}; the pool holds the rows of all ranks, this one's included"
             )
 
     def _contrast(
@@ -275,9 +302,22 @@ class ContrastiveObjective(nn.Module):
             loss=loss,
             candidates_min=int(kept.min()) + 1,
             candidates_mean=float(kept.mean()) + 1,
+            chance_loss=self._chance_loss(kept),
             masked=masked,
             beaten_share=sum(r.beaten for r in results) / len(kept),
             temperature=self.temperature,
             saturated=self.config.learnable and at_bound,
             geometry=geometry,
+        )
+
+    def _chance_loss(self, negatives: Tensor) -> float:
+        if self.config.loss == "sigmoid":
+            return math.nan
+        return float(torch.log(negatives if self.config.decoupled else negatives + 1).mean())
+
+
+def _require_length(name: str, values: Tensor | None, length: int) -> None:
+    if values is not None and values.shape != (length,):
+        raise ShapeError(
+            f"{name} has shape {tuple(values.shape)} and must be [{length}], one entry a candidate"
         )

@@ -56,9 +56,25 @@ class ObjectiveConfig:
     whitening: bool
 
     def __post_init__(self) -> None:
-        if self.layout not in LAYOUTS:
-            raise SettingError(f"layout {self.layout!r} is not one of {', '.join(LAYOUTS)}")
         require_temperature(self.temperature)
+        right = {
+            "layout": self.layout in LAYOUTS,
+            "loss": self.loss in ("softmax", "sigmoid"),
+            "debias": 0 <= self.debias < 1,
+            "hardness": 0 <= self.hardness < math.inf,
+            "log_q_weight": 0 <= self.log_q_weight <= 1,
+            "margin": self.margin is None or math.isfinite(self.margin),
+            "min_negatives": self.min_negatives >= 1,
+            "variance_weight": 0 <= self.variance_weight < math.inf,
+            "covariance_weight": 0 <= self.covariance_weight < math.inf,
+        }
+        faults = [f"{name}={getattr(self, name)!r}" for name, fine in right.items() if not fine]
+        if faults:
+            raise SettingError(
+                f"the objective cannot work with {', '.join(faults)}; layouts are "
+                f"{', '.join(LAYOUTS)}, losses softmax and sigmoid, weights and hardness are 0 or "
+                "more, shares lie in [0, 1], and a row needs at least one negative"
+            )
         if self.layout == "queue" and self.symmetric:
             raise SettingError(
                 "layout 'queue' cannot be symmetric: queued rows have no partner to ask from; "
@@ -68,24 +84,19 @@ class ObjectiveConfig:
             raise SettingError(
                 "layout 'ntxent' reads both sides by definition; use 'both-blocks' for one side"
             )
-        if not 0 <= self.debias < 1 or self.hardness < 0:
-            raise SettingError(
-                f"debias must be in [0, 1) and hardness >= 0, found {self.debias} and "
-                f"{self.hardness}"
-            )
         if self.loss == "sigmoid" and (self.decoupled or self.debias or self.hardness):
             raise SettingError("decoupled, debias and hardness belong to the softmax loss")
-        if self.min_negatives < 1:
+        if self.whitening and self.layout in ("queue", "explicit"):
             raise SettingError(
-                f"min_negatives must be at least 1, found {self.min_negatives}: a row without "
-                "negatives has nothing to learn from"
+                f"whitening knows the batch alone and layout {self.layout!r} brings further "
+                "negatives; use 'cross', 'both-blocks' or 'ntxent'"
             )
 
 
 def require_temperature(temperature: float) -> None:
     """Refuse a temperature at which the softmax is no longer a comparison."""
-    if not temperature > LEAST_TEMPERATURE:
+    if not LEAST_TEMPERATURE < temperature < math.inf:
         raise DegenerateTemperature(
-            f"temperature {temperature} is not above {LEAST_TEMPERATURE}: the softmax would only "
-            "see the single nearest candidate; start at 0.05 to 0.2"
+            f"temperature {temperature} is not a number above {LEAST_TEMPERATURE}: the softmax "
+            "would see only the single nearest candidate, or none; start at 0.05 to 0.2"
         )

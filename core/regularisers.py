@@ -63,4 +63,5 @@ def whiten(x: Tensor) -> Tensor:
     covariance = centred.T @ centred / (rows - 1)
     shrunk = covariance + 1e-5 * torch.eye(width, dtype=x.dtype, device=x.device)
     lower = torch.linalg.cholesky(shrunk)
-    return torch.linalg.solve_triangular(lower, centred.T, upper=False).T
+    whitened: Tensor = torch.linalg.solve_triangular(lower, centred.T, upper=False)
+    return whitened.T

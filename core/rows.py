@@ -13,6 +13,7 @@ stands apart.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -29,12 +30,14 @@ class RowCost(NamedTuple):
         positive_slope: d loss / d positive logit, [T].
         row_slope: d loss / d negative logit is this times what was left in the tile, [T].
         bias_slope: d loss / d logit bias summed over the tile, or None for losses without one.
+        scale_slope: d loss / d scale beyond what goes through the logits, or None.
     """
 
     loss: Tensor
     positive_slope: Tensor
     row_slope: Tensor
     bias_slope: Tensor | None = None
+    scale_slope: Tensor | None = None
 
 
 class RowLoss(Protocol):
@@ -73,37 +76,43 @@ class SoftmaxRows:
         self, tile: Tensor, highest: Tensor, positive: Tensor, negatives: Tensor, scale: Tensor
     ) -> RowCost:
         # One common shift per row keeps every exponential in range; it cancels in the loss.
-        only_negatives = self.decoupled and not self.debias
-        shift = scale * (highest if only_negatives else torch.maximum(highest, positive))
+        shift = scale * highest
         mass = torch.add(-shift[:, None], tile, alpha=float(scale), out=tile).exp_()
         tilt = mass.pow(self.hardness) if self.hardness else None
         weighted = mass.sum(dim=1) if tilt is None else (mass * tilt).sum(dim=1)
         norm = torch.ones_like(weighted) if tilt is None else tilt.sum(dim=1)
 
         with torch.enable_grad():
-            sums = [t.requires_grad_() for t in (positive * scale - shift, weighted, norm)]
             floor = torch.log(negatives) - scale - shift
-            loss = self._cost(*sums, negatives=negatives, log_floor=floor)
+            sums = [t.requires_grad_() for t in (positive * scale - shift, weighted, norm, floor)]
+            loss = self._cost(negatives, *sums)
             slopes = torch.autograd.grad(loss.sum(), sums, allow_unused=True)
-        positive_slope, by_weighted, by_norm = (
+        by_positive, by_weighted, by_norm, by_floor = (
             torch.zeros_like(positive) if slope is None else slope for slope in slopes
         )
         if tilt is not None:
             h = self.hardness
             mass.mul_((1 + h) * by_weighted[:, None]).add_(h * by_norm[:, None]).mul_(tilt)
             by_weighted = torch.ones_like(by_weighted)
-        return RowCost(loss.detach(), positive_slope, by_weighted)
+        return RowCost(loss.detach(), by_positive, by_weighted, scale_slope=-by_floor.sum())
 
     def _cost(
-        self, positive: Tensor, weighted: Tensor, norm: Tensor, negatives: Tensor, log_floor: Tensor
+        self, negatives: Tensor, positive: Tensor, weighted: Tensor, norm: Tensor, floor: Tensor
     ) -> Tensor:
-        mass = weighted * negatives / norm if self.hardness else weighted
+        """The loss from logarithms of sums, all relative to the shift of the row."""
+        mass = torch.log(weighted)
+        if self.hardness:
+            mass = mass + torch.log(negatives) - torch.log(norm)
         if self.debias:
-            corrected = mass - self.debias * negatives * positive.exp()
-            mass = torch.maximum(corrected / (1 - self.debias), log_floor.exp())
-        tiny = torch.finfo(mass.dtype).tiny
-        denominator = mass if self.decoupled else mass + positive.exp()
-        return torch.log(denominator.clamp_min(tiny)) - positive
+            # log(e^mass - debias n e^positive) where that is a number, else the floor n e^(-1/t).
+            secret = math.log(self.debias) + torch.log(negatives) + positive
+            left = (secret < mass).detach()
+            ratio = torch.where(left, secret - mass, -1.0)
+            corrected = mass + torch.log1p(-ratio.exp()) - math.log1p(-self.debias)
+            mass = torch.where(left, torch.maximum(corrected, floor), floor)
+        if self.decoupled:
+            return mass - positive
+        return F.softplus(mass - positive)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from .errors import TooFewNegatives
+from .errors import ShapeError, TooFewNegatives
 from .geometry import CosineTally
 from .masks import CandidateMask
 from .rows import RowCost, RowLoss
@@ -64,6 +64,7 @@ class PassResult:
     grad_positives: Tensor
     grad_columns: Tensor
     grad_scale: Tensor
+    extra_scale: Tensor
     grad_logit_bias: Tensor
     negatives: Tensor
     masked: int = 0
@@ -114,6 +115,12 @@ def run_pass(
         TooFewNegatives: A row keeps fewer negatives than the plan allows; the first is named.
     """
     size, total = len(rows), len(columns.vectors)
+    if columns.present < plan.min_negatives:
+        raise TooFewNegatives(
+            f"each row meets {columns.present} negatives and min_negatives is "
+            f"{plan.min_negatives}: the loss would be near zero whatever the encoder does; use a "
+            "larger batch or queue, or lower min_negatives knowingly"
+        )
     result = _empty_result(rows, columns.vectors)
     tile_rows = max(8, min(size, TILE_ELEMENTS // max(total, 1)))
     buffer = rows.new_empty(tile_rows, total)
@@ -173,6 +180,8 @@ def _add_gradients(
     result.grad_positives[part] = by_positive * rows
     result.grad_columns.addmm_(tile.T, by_row * rows)
     result.grad_scale += (gradient * rows).sum()
+    if cost.scale_slope is not None:
+        result.extra_scale += cost.scale_slope
     if cost.bias_slope is not None:
         result.grad_logit_bias += cost.bias_slope
 
@@ -185,6 +194,7 @@ def _empty_result(rows: Tensor, columns: Tensor) -> PassResult:
         grad_positives=torch.empty_like(rows),
         grad_columns=torch.zeros_like(columns),
         grad_scale=zero.clone(),
+        extra_scale=zero.clone(),
         grad_logit_bias=zero.clone(),
         negatives=rows.new_empty(len(rows)),
     )
@@ -198,13 +208,14 @@ def _hidden_columns(
         return None
     hidden = torch.zeros_like(tile, dtype=torch.bool)
     given = columns.blocks * columns.batch
+    standing = slice(part.start + columns.offset, part.stop + columns.offset)
     for mask in plan.masks:
-        in_batch = mask.tile(part, tile.device)
+        in_batch = _fitting(mask, mask.tile(standing, tile.device), (len(tile), columns.batch))
         for block in range(columns.blocks):
             hidden[:, block * columns.batch : (block + 1) * columns.batch] |= in_batch
-        extra = mask.extra_tile(part, tile.device) if tile.shape[1] > given else None
+        extra = mask.extra_tile(standing, tile.device) if tile.shape[1] > given else None
         if extra is not None:
-            hidden[:, given:] |= extra
+            hidden[:, given:] |= _fitting(mask, extra, (len(tile), tile.shape[1] - given))
     if plan.margin is not None:
         hidden |= tile > (positive + plan.margin)[:, None]
     if columns.padding is not None:
@@ -212,6 +223,16 @@ def _hidden_columns(
     for first in columns.owned:
         hidden.diagonal(offset=first + part.start).fill_(False)
     return hidden
+
+
+def _fitting(mask: CandidateMask, tile: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A mask's tile, refused unless it is about exactly these candidates."""
+    if tile.shape != shape:
+        raise ShapeError(
+            f"{type(mask).__name__} speaks of {tuple(tile.shape)} pairs where the step has "
+            f"{shape}; build it from all rows of the batch (of the pool, where there is one)"
+        )
+    return tile
 
 
 def _require_negatives(kept: Tensor, part: slice, least: int) -> None:
@@ -230,6 +251,6 @@ def _average(result: PassResult, scale: Tensor) -> PassResult:
     result.loss /= size
     for gradient in (result.grad_rows, result.grad_positives, result.grad_columns):
         gradient.mul_(scale / size)
-    result.grad_scale /= size
+    result.grad_scale = (result.grad_scale + result.extra_scale) / size
     result.grad_logit_bias /= size
     return result

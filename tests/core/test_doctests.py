@@ -7,7 +7,6 @@ import importlib
 
 import pytest
 
-
 MODULES = (
     "augment",
     "bags",
