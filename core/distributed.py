@@ -172,21 +172,10 @@ class _GatherRows(torch.autograd.Function):
         return grad[shares.offset : shares.offset + shares.counts[shares.rank]], None
 
 
-class _FromRow(CandidateMask):
-    """A mask over the rows of all ranks, asked by the row numbers of one."""
-
-    def __init__(self, mask: CandidateMask, offset: int) -> None:
-        self.mask = mask
-        self.offset = offset
-
-    def tile(self, rows: slice, device: torch.device) -> Tensor:
-        return self.mask.tile(slice(rows.start + self.offset, rows.stop + self.offset), device)
-
-
 def _gather_mask(mask: CandidateMask, shares: Shares, device: torch.device) -> CandidateMask:
     if not isinstance(mask, SameId) or mask.negative_ids is not None:
         raise SettingError(
             f"{type(mask).__name__} speaks about the rows of one process; across processes use "
             "SameId or SameGroup"
         )
-    return _FromRow(SameId(gather_rows(mask.ids.to(device), shares)), shares.offset)
+    return SameId(gather_rows(mask.ids.to(device), shares))

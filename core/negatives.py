@@ -3,8 +3,8 @@
 The sampler is part of the model: InfoNCE learns ``log p(candidate | anchor) - log q(candidate)``,
 so a sampler states its q, is saved by name and config, and resumes bit for bit. In come the
 candidates of a batch, out comes a :class:`Draw` of further ones (or nothing). Here are the protocol
-and the sampler that draws nothing; ``drawing.py`` holds those that choose rows and
-``queues.py`` the one that remembers.
+and the sampler that draws nothing; ``drawing.py`` and ``hard_negatives.py`` hold those that choose
+candidates, ``queues.py`` the one that remembers.
 """
 
 from __future__ import annotations

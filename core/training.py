@@ -29,8 +29,8 @@ from .history import TrainingHistory
 from .negatives import InBatch, NegativeSampler
 from .objective import ContrastiveObjective, StepResult
 from .pairs import PairSource
-from .recall_probe import Probe
 from .progress import Progress, silent
+from .recall_probe import Probe
 from .runs import Run
 from .schedule import TrainerSettings, learning_rate_at, make_optimiser
 from .seeds import Stage, derive_generator, derive_seed

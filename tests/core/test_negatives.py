@@ -12,10 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from likewise.core.bags import Bags
 from likewise.core.chunking import whole_step
-from likewise.core.drawing import Curriculum, MinedHard, Mixture, Popularity, WeightedDraw
+from likewise.core.drawing import Mixture, Popularity, WeightedDraw
 from likewise.core.errors import SettingError, ShapeError
+from likewise.core.fingerprint import fingerprint
 from likewise.core.geometry import normalize
+from likewise.core.hard_negatives import Curriculum, MinedHard, bags_of
+from likewise.core.index import ExactIndex
 from likewise.core.masks import SameId
+from likewise.core.mining import MiningRule, mine_negatives
 from likewise.core.negatives import InBatch, NegativeSampler, Request, log_presence
 from likewise.core.objective import ContrastiveObjective
 from likewise.core.pairs import Pairs
@@ -408,6 +412,27 @@ def test_drawn_candidates_train(kind: str) -> None:
     assert history.best_probe > max(0.5, 3 * before)
     assert history.sampler == kind
     assert history.steps[0].candidates > 48
+
+
+def test_what_was_mined_through_the_index_can_be_trained_on() -> None:
+    source, towers = Planted(96), make_towers()
+    name = fingerprint(towers.serving_part(), preprocessing={})
+    index = ExactIndex(towers.encode_candidates(source.positives), fingerprint=name)
+    anchors = towers.encode_anchors(source.anchors)
+    rule = MiningRule(count=4, relative_margin=None)
+    mined, _ = mine_negatives(
+        index, anchors.numpy(), torch.arange(96).numpy(), rule=rule, fingerprint=name
+    )
+    lists = bags_of(mined.negatives)
+    assert lists.lengths.tolist() == mined.negatives.counts.tolist()
+    scores = anchors @ towers.encode_candidates(source.positives).T
+    owner = torch.repeat_interleave(torch.arange(96), lists.lengths)
+    torch.testing.assert_close(scores[owner, lists.indices], lists.weights)
+    sampler = MinedHard(lists, uniform(96, 20), share=0.5)
+    trainer = Trainer(
+        towers, ContrastiveObjective("explicit"), epochs=2, batch_size=48, sampler=sampler
+    )
+    assert trainer.fit(source).steps[0].candidates > 48
 
 
 def test_two_sources_of_negatives_are_one_too_many() -> None:
