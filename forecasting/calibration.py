@@ -8,14 +8,15 @@ forecasts stayed within (split conformal, Vovk et al. 2005; Lei et al. 2018, arX
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..core import SettingError, TooFewRows
 from .holdout import batches
-from .normalisers import training_deviations
+from .normalisers import deviation, training_deviations
 from .origins import Origins, futures, pasts
 from .panel import Panel, Values
 
@@ -31,12 +32,12 @@ class Calibration:
 
     Attributes:
         errors: Absolute errors over the spread of their window, each step sorted, [N, H].
-        usual: Deviation of each series over the rows that were fitted on, [S].
+        usual: Id of each series -> its deviation over the rows that were fitted on.
         window: Rows over which a window's own spread is taken.
     """
 
     errors: Values
-    usual: Values
+    usual: Mapping[Any, float]
     window: int
 
     def half_width(self, level: int) -> Values:
@@ -72,7 +73,7 @@ def calibrate(
         origins: Where to forecast from; their futures are known.
         horizon: H.
     """
-    usual = training_deviations(panel)
+    usual = dict(zip(panel.ids, training_deviations(panel).tolist(), strict=True))
     errors = []
     for part in batches(origins, _BATCH):
         miss = np.abs(futures(panel, part, horizon) - expect(panel, part))
@@ -80,14 +81,27 @@ def calibrate(
     return Calibration(np.sort(np.concatenate(errors), axis=0), usual, horizon)
 
 
-def window_spread(panel: Panel, origins: Origins, window: int, usual: Values) -> Values:
+def window_spread(
+    panel: Panel, origins: Origins, window: int, usual: Mapping[Any, float]
+) -> Values:
     """Deviation of the last rows before each origin, floored by the usual one, [O]."""
-    recent = pasts(panel, origins, max(window, 2))
+    rows = pasts(panel, origins, max(window, 2))
     with np.errstate(invalid="ignore"):
-        centre = np.nanmean(recent, axis=1, keepdims=True)
-        deviation = np.sqrt(np.nanmean((recent - centre) ** 2, axis=1))
-    spread: Values = np.maximum(np.nan_to_num(deviation), SPREAD_FLOOR * usual[origins.series])
+        recent = np.nanstd(rows, axis=1)
+    floor = _usual_at(panel, origins, usual)
+    spread: Values = np.maximum(np.nan_to_num(recent), SPREAD_FLOOR * floor)
     return spread
+
+
+def _usual_at(panel: Panel, origins: Origins, usual: Mapping[Any, float]) -> Values:
+    """Usual deviation of the series of each origin; of a new series, that of its rows so far."""
+    found = []
+    for number, step in zip(origins.series.tolist(), origins.steps.tolist(), strict=True):
+        known = usual.get(panel.ids[number])
+        if known is None:
+            known = deviation(panel.series(number)[: step - int(panel.starts[number]) + 1])
+        found.append(known)
+    return np.array(found)
 
 
 def check_levels(levels: Sequence[int]) -> list[int]:

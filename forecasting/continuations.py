@@ -20,7 +20,7 @@ from torch import Tensor
 from ..core import ExactIndex, LeakError, StaleIndex, normalize
 from .embeddings import Embedding
 from .levels import summarise
-from .normalisers import Normaliser, training_deviations
+from .normalisers import Normaliser, series_units
 from .origins import Origins, pasts
 from .panel import Panel, Values
 from .units import Steps
@@ -48,10 +48,8 @@ class Recipe:
     deviations: Mapping[Any, float]
 
     def units(self, panel: Panel) -> Values:
-        """Unit of each series of a panel, [S]; a series not fitted on brings its own."""
-        own = training_deviations(panel)
-        known = [self.deviations.get(series_id) for series_id in panel.ids]
-        return np.array([own[i] if unit is None else unit for i, unit in enumerate(known)])
+        """Unit of each series of a panel, [S]; a new one is measured by its first L rows."""
+        return series_units(panel, self.deviations, self.lookback)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

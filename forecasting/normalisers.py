@@ -8,8 +8,9 @@ a kind, name it in ``Kind`` and give it a branch in :meth:`Normaliser.measure`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +103,42 @@ def training_deviations(panel: Panel) -> Values:
     means = _sums(panel, present) / counts_or_one
     centred = np.where(np.isnan(panel.values), 0.0, panel.values - np.repeat(means, panel.lengths))
     deviations = np.sqrt(_sums(panel, centred**2) / counts_or_one)
-    levels = np.abs(means)
+    return _or_level(deviations, np.abs(means))
+
+
+def deviation(values: Values) -> float:
+    """Deviation of one stretch of values by the rule of :func:`training_deviations`.
+
+    >>> deviation(np.array([1.0, np.nan, 3.0])), deviation(np.array([5.0, 5.0]))
+    (1.0, 5.0)
+    """
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return 1.0
+    return float(_or_level(known.std(), np.abs(known.mean())))
+
+
+def series_units(panel: Panel, fitted: Mapping[Any, float], rows: int) -> Values:
+    """Unit of each series of a panel that may hold series which were not fitted on, [S].
+
+    A new series is measured by its first rows: every origin that a forecast can start from has
+    seen these, so its unit never hangs on what came after.
+
+    Args:
+        panel: S series.
+        fitted: Id -> training deviation.
+        rows: How many first rows of a new series count; the lookback.
+    """
+    return np.array(
+        [
+            fitted[series_id] if series_id in fitted else deviation(panel.series(number)[:rows])
+            for number, series_id in enumerate(panel.ids)
+        ]
+    )
+
+
+def _or_level(deviations: Any, levels: Any) -> Values:
+    """Deviations, where there are any; what is no more than rounding of the level is none."""
     constant = deviations <= ROUNDINGS * np.finfo(np.float64).eps * levels
     return np.where(constant, np.where(levels > 0, levels, 1.0), deviations)
 

@@ -43,7 +43,9 @@ def save_retrieval(model: RetrievalForecaster, path: str | PathLike[str]) -> Non
     tensors |= {
         "level.coefficients": torch.from_numpy(model.level_.coefficients),
         "calibration.errors": torch.from_numpy(calibration.errors),
-        "calibration.usual": torch.from_numpy(calibration.usual),
+        "calibration.usual": torch.tensor(
+            [calibration.usual[series_id] for series_id in model.panel_.ids], dtype=torch.float64
+        ),
     }
     names, units = zip(*model.recipe_.deviations.items(), strict=True)
     config: dict[str, Any] = {
@@ -88,10 +90,11 @@ def load_retrieval(cls: type[Fitted], path: str | PathLike[str]) -> Fitted:
     units = bundle.tables["units"]
     deviations = dict(zip(units["id"].to_list(), units["unit"].to_list(), strict=True))
     model.recipe_ = Recipe(model.lookback, model.horizon, model.normaliser, deviations)
+    model.history_ = None
     model.choices_ = bundle.tables["choices"]
     model.calibration_ = Calibration(
         np.array(tensors["calibration.errors"]),
-        np.array(tensors["calibration.usual"]),
+        dict(zip(model.panel_.ids, tensors["calibration.usual"].tolist(), strict=True)),
         bundle.config["calibration_window"],
     )
     stored = ExactIndex.unpack(bundle.config, bundle.tensors, bundle.tables)

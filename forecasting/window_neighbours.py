@@ -7,20 +7,24 @@ table, on the same index under the same time mask as the learned forecaster.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..core import ExactIndex
+from ..core import ExactIndex, TooFewRows
 from .embeddings import RawEmbedding
 from .frames import Gaps
 from .frequency import Frequency
 from .model import Forecaster
-from .normalisers import Normaliser, training_deviations
+from .normalisers import Normaliser, series_units, training_deviations
 from .origins import Origins, pasts
 from .panel import Panel, Values
 from .units import Steps
 from .windows import Windows
 
 _BATCH = 8192
+# Windows to come may be so many times as long as any that was learned from.
+ROOM = 4.0
 
 
 class WindowNeighbours(Forecaster):
@@ -50,21 +54,21 @@ class WindowNeighbours(Forecaster):
         self.normaliser = normaliser or Normaliser("mean")
 
     def learn(self, panel: Panel) -> None:
-        """Take the scale of each series; everything else is in the index."""
-        self.deviations_ = dict(zip(panel.ids, training_deviations(panel), strict=True))
+        """Take the scale of each series, and of the sphere; everything else is in the index."""
+        units = training_deviations(panel).tolist()
+        self.deviations_: dict[Any, float] = dict(zip(panel.ids, units, strict=True))
+        windows = Windows(panel, self.lookback, self.horizon)
+        if not len(windows):
+            raise TooFewRows(
+                f"no series has {self.lookback} + {self.horizon} rows in a row to learn from; "
+                "shorten the lookback or the horizon, or close the gaps"
+            )
+        self._embedding = RawEmbedding.around(ROOM * self._normalised(windows))
 
     def attach(self, panel: Panel) -> None:
         """Index every complete window of the panel, in the order they became complete."""
         self.windows_ = Windows(panel, self.lookback, self.horizon)
-        scales = self._deviations(panel)
-        normal = []
-        for start in range(0, max(len(self.windows_), 1), _BATCH):
-            rows = slice(start, start + _BATCH)
-            past = self.windows_.pasts(rows)
-            base, scale = self.normaliser.measure(past, scales[self.windows_.series_of(rows)])
-            normal.append(self.normaliser.apply(past, base, scale))
-        references = np.concatenate(normal)
-        self._embedding = RawEmbedding.around(references)
+        references = self._normalised(self.windows_)
         vectors = self._embedding.hold(references, references)
         self.index_ = ExactIndex(vectors, fingerprint=self._embedding.fingerprint)
 
@@ -83,6 +87,16 @@ class WindowNeighbours(Forecaster):
         sums = np.add.reduceat(units, found.offsets[:-1], axis=0)
         return self.normaliser.undo(sums / found.counts[:, None], base, scale)
 
+    def _normalised(self, windows: Windows) -> Values:
+        scales = self._deviations(windows.panel)
+        normal = []
+        for start in range(0, max(len(windows), 1), _BATCH):
+            rows = slice(start, start + _BATCH)
+            past = windows.pasts(rows)
+            base, scale = self.normaliser.measure(past, scales[windows.series_of(rows)])
+            normal.append(self.normaliser.apply(past, base, scale))
+        return np.concatenate(normal)
+
     def _continuations(self, rows: Steps) -> Values:
         windows = self.windows_
         scales = self._deviations(windows.panel)[windows.series_of(rows)]
@@ -90,4 +104,4 @@ class WindowNeighbours(Forecaster):
         return self.normaliser.apply(windows.futures(rows), base, scale)
 
     def _deviations(self, panel: Panel) -> Values:
-        return np.array([self.deviations_.get(series_id, 1.0) for series_id in panel.ids])
+        return series_units(panel, self.deviations_, self.lookback)
