@@ -23,7 +23,7 @@ from .calibration import check_levels
 from .frames import Gaps, read_frame
 from .frequency import Frequency
 from .holdout import batches
-from .model import Band, Forecast, Forecaster, forecast_columns
+from .model import Forecast, Forecaster, forecast_columns, join_forecasts
 from .origins import Origins, complete, futures, origins_at, pasts
 from .panel import Panel, Values
 from .scores import score_table
@@ -105,7 +105,8 @@ def backtest(
         start: First cutoff instead of ``n_windows``: a stamp of the time column.
         level: Interval levels in percent.
         refit_every: Fit again after so many cutoffs; None fits once, before the first.
-        input_size: Let fits see only the last so many steps (sliding); None sees all (expanding).
+        input_size: Let fits and indexes see only the last so many steps before a cutoff
+            (sliding, so an index is built for every cutoff); None sees all (expanding).
         freq: The step of time, as in :func:`read_frame`.
         gaps: What absent rows become, as in :func:`read_frame`.
         progress: Shows the turns.
@@ -120,6 +121,8 @@ def backtest(
     panel = frame if isinstance(frame, Panel) else read_frame(frame, freq=freq, gaps=gaps)
     _check_models(models, horizon)
     levels = check_levels(level)
+    if input_size is not None and input_size < 1:
+        raise SettingError(f"input_size starts at 1, found {input_size}")
     cutoffs = rolling_cutoffs(panel, horizon, n_windows, step_size, start)
     lookback = max(model.lookback for model in models)
     origins, skipped = _judge(panel, cutoffs, lookback, horizon)
@@ -134,18 +137,22 @@ def backtest(
         if not len(here):
             continue
         walker = copy.deepcopy(model).fit_panel(_seen(panel, int(turn[0]), input_size))
-        known = panel.until(int(turn[-1]))
-        walker.attach(known)
-        there = _renumber(panel, known, here)
-        for part in batches(there, _BATCH):
-            parts[model.alias].append(walker.forecast(known, part, levels))
-        manifest += _manifest_rows(walker, turn)
+        for stop in _stops(turn, input_size):
+            there = here[np.flatnonzero(np.isin(here.steps, stop))]
+            if not len(there):
+                continue
+            known = _seen(panel, int(stop[-1]), input_size)
+            walker.attach(known)
+            there = _renumber(panel, known, there)
+            for part in batches(there, _BATCH):
+                parts[model.alias].append(walker.forecast(known, part, levels))
+            manifest += _manifest_rows(walker, stop, fitted_until=int(turn[0]))
         fitted[model.alias] = walker
     return Backtest(
         panel=panel,
         origins=origins,
         truth=futures(panel, origins, horizon),
-        forecasts={alias: _join(pieces) for alias, pieces in parts.items()},
+        forecasts={alias: join_forecasts(pieces) for alias, pieces in parts.items()},
         manifest=_checked_manifest(panel, manifest),
         skipped=skipped,
         models=fitted,
@@ -266,6 +273,13 @@ def _turns(cutoffs: Steps, refit_every: int | None) -> Iterator[Steps]:
         yield cutoffs[start : start + length]
 
 
+def _stops(turn: Steps, input_size: int | None) -> list[Steps]:
+    """Cutoffs that share one index: all of a turn, or each alone where history slides."""
+    if input_size is None:
+        return [turn]
+    return [turn[place : place + 1] for place in range(len(turn))]
+
+
 def _seen(panel: Panel, cutoff: int, input_size: int | None) -> Panel:
     seen = panel.until(cutoff)
     return seen if input_size is None else seen.since(cutoff - input_size + 1)
@@ -280,16 +294,16 @@ def _renumber(whole: Panel, cut: Panel, origins: Origins) -> Origins:
     return Origins(numbers[origins.series], origins.steps)
 
 
-def _manifest_rows(model: Forecaster, turn: Steps) -> list[dict[str, Any]]:
-    latest = model.latest_candidates(turn) or [None] * len(turn)
+def _manifest_rows(model: Forecaster, cutoffs: Steps, *, fitted_until: int) -> list[dict[str, Any]]:
+    latest = model.latest_candidates(cutoffs) or [None] * len(cutoffs)
     return [
         {
             "model": model.alias,
             "cutoff": int(cutoff),
-            "fitted_until": int(turn[0]),
+            "fitted_until": fitted_until,
             "index_until": until,
         }
-        for cutoff, until in zip(turn, latest, strict=True)
+        for cutoff, until in zip(cutoffs, latest, strict=True)
     ]
 
 
@@ -315,14 +329,3 @@ def _stamps_or_null(panel: Panel, steps: pl.Series) -> pl.Series:
     filled = panel.stamps(steps.fill_null(int(panel.starts[0])).to_numpy())
     frame = pl.DataFrame({"stamp": filled, "known": steps.is_not_null()})
     return frame.select(pl.when("known").then("stamp")).to_series().alias(steps.name)
-
-
-def _join(pieces: Sequence[Forecast]) -> Forecast:
-    bands: dict[int, Band] = {
-        level: (
-            np.concatenate([piece.bands[level][0] for piece in pieces]),
-            np.concatenate([piece.bands[level][1] for piece in pieces]),
-        )
-        for level in pieces[0].bands
-    }
-    return Forecast(np.concatenate([piece.mean for piece in pieces]), bands)

@@ -20,12 +20,14 @@ from ..core import SettingError, TooFewRows
 from .calibration import calibrate, check_levels
 from .frames import Gaps, read_frame
 from .frequency import Frequency
-from .holdout import hold_out
+from .holdout import batches, hold_out
 from .origins import Origins, complete, latest_origins, pasts
 from .panel import Panel, Values
 from .units import Steps
 
 Band = tuple[Values, Values]
+# Few enough at a time for an index to weigh in double precision, as an explanation does.
+_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +163,9 @@ class Forecaster(ABC):
             TooFewRows: No series has a complete last window.
         """
         panel, origins = self.panel_, self.predictable_origins()
-        forecast = self.forecast(panel, origins, level)
+        forecast = join_forecasts(
+            [self.forecast(panel, part, level) for part in batches(origins, _BATCH)]
+        )
         return panel.answer(forecast_columns(panel, origins, {self.alias: forecast}, self.horizon))
 
     def predictable_origins(self) -> Origins:
@@ -178,6 +182,18 @@ class Forecaster(ABC):
                 f"and none of {len(origins)} series has them; shorten the lookback or close gaps"
             )
         return origins[whole]
+
+
+def join_forecasts(pieces: Sequence[Forecast]) -> Forecast:
+    """Forecasts from consecutive origins as one."""
+    bands: dict[int, Band] = {
+        level: (
+            np.concatenate([piece.bands[level][0] for piece in pieces]),
+            np.concatenate([piece.bands[level][1] for piece in pieces]),
+        )
+        for level in pieces[0].bands
+    }
+    return Forecast(np.concatenate([piece.mean for piece in pieces]), bands)
 
 
 def forecast_columns(
