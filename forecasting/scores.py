@@ -23,6 +23,9 @@ from .panel import Panel, Values
 if TYPE_CHECKING:
     from .model import Forecast
 
+# A season that repeats to a trillionth of its level repeats; the rest is rounding.
+ROUNDING = 1e-12
+
 
 def score_table(
     panel: Panel,
@@ -44,22 +47,24 @@ def score_table(
     Returns:
         Columns ``model, mase, mae, mse, rmse``, and per level ``coverage-80`` (share of truths
         inside), ``width-80`` (mean width over the scale) and ``scaled_crps`` over all levels.
-        A series that never moved by the season before an origin has no scale; its windows are
-        left out of ``mase`` with one warning.
+        A history that never moved from season to season, or is no longer than one, has no
+        scale; its windows are left out of ``mase`` with one warning. A model that answered NaN
+        anywhere scores NaN in every column.
 
     Warns:
         ProcedureWarning: Some windows have no scale.
     """
     scale = naive_scale(panel, origins, season)
-    flat = scale == 0
-    if flat.any():
+    scale = np.where(scale == 0, np.nan, scale)
+    without = int(np.isnan(scale).sum())
+    if without:
         warnings.warn(
-            f"{int(flat.sum())} of {len(flat)} windows follow a history that never moved from "
-            "season to season; they have no scale and are left out of mase",
+            f"{without} of {len(scale)} windows follow a history that never moved from season to "
+            f"season of {season}, or is no longer than one; they have no scale and are left out "
+            "of mase",
             ProcedureWarning,
             stacklevel=3,
         )
-    scale = np.where(flat, np.nan, scale)
     rows = [
         {"model": alias, **_score(truth, forecast, scale)} for alias, forecast in forecasts.items()
     ]
@@ -82,9 +87,11 @@ def naive_scale(panel: Panel, origins: Origins, season: int) -> Values:
     total = np.concatenate([[0.0], np.cumsum(np.where(known, moved, 0.0))])
     count = np.concatenate([[0], np.cumsum(known)])
     start, stop = panel.offsets[origins.series], origins.rows(panel) + 1
+    size = np.concatenate([[0.0], np.cumsum(np.abs(np.nan_to_num(values)))])
+    level = (size[stop] - size[start]) / (stop - start)
     with np.errstate(invalid="ignore"):
         mean = (total[stop] - total[start]) / (count[stop] - count[start])
-    return np.asarray(mean * unit[origins.series])
+    return np.where(mean <= ROUNDING * level, 0.0, mean * unit[origins.series])
 
 
 def _score(truth: Values, forecast: Forecast, scale: Values) -> dict[str, float]:
@@ -103,11 +110,15 @@ def _score(truth: Values, forecast: Forecast, scale: Values) -> dict[str, float]
         table[f"width-{level}"] = _mean_of_scaled((high - low).mean(axis=1) / scale, scale)
     if forecast.bands:
         table["scaled_crps"] = scaled_crps(truth, forecast)
+    edges = [edge for band in forecast.bands.values() for edge in band]
+    if any(np.isnan(part).any() for part in (forecast.mean, *edges)):
+        # Otherwise a NaN could hide: in a window without a scale, or as a truth outside a band.
+        return dict.fromkeys(table, float("nan"))
     return table
 
 
 def _mean_of_scaled(values: Values, scale: Values) -> float:
-    """Mean over the windows that have a scale; a NaN forecast in one of them stays NaN."""
+    """Mean over the windows that have a scale; NaN when none has."""
     with_scale = ~np.isnan(scale)
     return float(values[with_scale].mean()) if with_scale.any() else float("nan")
 
