@@ -46,8 +46,8 @@ class LearnedEmbedding:
     Args:
         towers: Trained on (window, continuation) pairs.
         scale: 1 / temperature at serving.
-        share_tower: Hold the window instead of its continuation; for pair policies in which both
-            sides of a pair are windows.
+        holds: What the index holds, "continuation" or "window"; the latter for pair policies in
+            which both sides of a pair are windows.
     """
 
     name = "learned"

@@ -111,7 +111,9 @@ def train_towers(
         embedding = LearnedEmbedding(encoder, 1 / objective.temperature, holds=holds)
         index = ContinuationIndex(held.before, recipe, embedding, stride=stride)
         alone, with_index = level_errors(index, panel, origins, levels)
-        return 1 - min(with_index.values()) / min(alone.values())
+        best = min(alone.values())
+        # A level that is never wrong, as on a constant series, leaves no share to be saved.
+        return (best - min(with_index.values())) / (best or 1.0)
 
     # A simple history needs few dimensions: here a low rank is a finding, not a fault.
     with warnings.catch_warnings():
