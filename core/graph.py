@@ -113,11 +113,7 @@ class Graph:
 
 @cache
 def load_faiss() -> Any:
-    """Import faiss, and make it survive a fork.
-
-    A forked child has no OpenMP threads but believes it has, and waits for them for ever; with one
-    thread it never asks for them.
-    """
+    """Import faiss, and let it survive a fork, as torch does in ``scan``."""
     import faiss  # noqa: PLC0415 - only whoever uses a graph pays for it
 
     os.register_at_fork(after_in_child=lambda: faiss.omp_set_num_threads(1))

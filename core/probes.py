@@ -123,10 +123,9 @@ def freeze_probes(
 
 
 def measure_lengths(raw: Sample) -> Sample:
-    """Give lengths to five digits: less is rounding, which is no drift."""
-    lengths = np.linalg.norm(raw, axis=1)
-    digits = 10.0 ** (np.floor(np.log10(lengths)) - 4)
-    return np.round(lengths / digits) * digits
+    """Give lengths to four digits: a smaller difference is rounding, which is no drift."""
+    lengths: Sample = np.exp(np.round(np.log(np.linalg.norm(raw, axis=1)), 4))
+    return lengths
 
 
 def measure_distances(index: VectorIndex, raw: Sample) -> Sample:

@@ -12,6 +12,7 @@ pair in float64. Ids and similarities therefore do not depend on what else is in
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -20,6 +21,9 @@ import torch
 from numpy.typing import NDArray
 
 from .scope import Scope
+
+# A forked child has none of OpenMP's threads but believes it has, and waits for them for ever.
+os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
