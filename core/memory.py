@@ -30,7 +30,8 @@ class MemoryModel:
 
     Attributes:
         fixed: Weights, gradients, optimiser and the objective's tile.
-        graph_per_row: What autograd keeps for one pair between forward and backward.
+        graph_per_row: What autograd keeps for one pair between forward and backward, and once more
+            the largest piece of it: its gradient, on the way back.
         held_per_row: One pair's inputs, embeddings and their gradients.
     """
 
@@ -140,9 +141,9 @@ def _graph_bytes(encoder: DualEncoder, pairs: Pairs, weights: list[Tensor]) -> i
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda saved: saved):
         out = encoder(pairs.anchors, pairs.positives)
-    total = sum(x.untyped_storage().nbytes() for place, x in kept.items() if place not in known)
+    sizes = [x.untyped_storage().nbytes() for place, x in kept.items() if place not in known]
     del out
-    return total
+    return sum(sizes) + max(sizes, default=0)
 
 
 def _bytes_of(rows: object) -> int:
