@@ -85,7 +85,8 @@ def _fit_trailing(windows: Windows, deviations: Values) -> Values:
         known = summary[:, 1:] - summary[:, :1]
         square += known.T @ known
         cross += known.T @ (windows.futures(rows) / unit - summary[:, :1])
-    strength = SHRINKAGE * max(float(np.trace(square)) / count, np.finfo(float).tiny)
+    # Pasts that never leave their mean, as a single row or a constant, weigh nothing.
+    strength = SHRINKAGE * (float(np.trace(square)) / count or 1.0)
     weights = np.linalg.solve(square + strength * np.eye(count), cross)
     # The mean takes what the trailing means leave of a total weight of one.
     return np.vstack([1 - weights.sum(axis=0), weights])

@@ -109,7 +109,8 @@ class DirectRidge(Forecaster):
 
     def _solve(self, gram: tuple[Values, Values], penalty: float) -> None:
         square, cross = gram
-        strength = penalty * max(float(np.trace(square)) / self.lookback, np.finfo(float).tiny)
+        # Windows that never move, as those of a constant series, have the zero map.
+        strength = penalty * (float(np.trace(square)) / self.lookback or 1.0)
         self.weights_ = np.linalg.solve(square + strength * np.eye(self.lookback), cross)
 
     def _tail_error(self, panel: Panel, origins: Origins) -> float:
