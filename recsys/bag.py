@@ -34,6 +34,8 @@ class BagEncoder(HistoryEncoder):
         seed: Seed of the first weights.
     """
 
+    by_item = ("said", "found", "log_weight")
+
     def __init__(self, items: int, width: int, *, seed: int = 0) -> None:
         super().__init__()
         self.seed = seed
@@ -54,6 +56,20 @@ class BagEncoder(HistoryEncoder):
                 kept[:, vectors.shape[1] :] *= 0.1
             usual = torch.from_numpy(np.log(np.maximum(counts, 1))).float()
             self.log_weight.copy_(-_POPULAR_DISCOUNT * usual)
+
+    @torch.no_grad()
+    def finish_(self, histories: Histories, smoothing: float) -> None:
+        """Let each item take on some of the vectors of the items it was taken with.
+
+        Source: one layer of LightGCN (arXiv 2002.02126, eq. 7) after the training.
+        """
+        if smoothing == 0:
+            return
+        plain = normalised_matrix(histories)
+        for kept in (self.said, self.found):
+            unit = normalize(kept).numpy()
+            near = plain.T @ (plain @ unit)
+            kept.copy_(torch.from_numpy(unit + np.float32(smoothing) * near))
 
     def ask(self, histories: Histories, generator: np.random.Generator) -> Asked:
         """Show a random half of each history and ask for the other; at least one item each."""
@@ -89,6 +105,15 @@ class BagEncoder(HistoryEncoder):
         return F.embedding_bag(items, self.said, offsets, mode="sum", per_sample_weights=heavy)
 
 
+def normalised_matrix(histories: Histories) -> sparse.csr_matrix:
+    """Give the matrix of what was taken, each 1 divided by the roots of both degrees."""
+    matrix = histories.matrix
+    matrix.data[:] = 1.0
+    users = np.maximum(np.diff(matrix.indptr), 1) ** -0.5
+    items = np.maximum(np.bincount(matrix.indices, minlength=matrix.shape[1]), 1) ** -0.5
+    return (sparse.diags(users) @ matrix @ sparse.diags(items)).tocsr().astype(np.float32)
+
+
 def singular_items(histories: Histories, width: int, *, seed: int) -> NDArray[np.float32]:
     """Give the leading right singular vectors of the degree-normalised matrix, scaled.
 
@@ -102,11 +127,7 @@ def singular_items(histories: Histories, width: int, *, seed: int) -> NDArray[np
 
     Source: randomised subspace iteration (Halko et al. 2011, algorithm 4.4).
     """
-    matrix = histories.matrix
-    matrix.data[:] = 1.0
-    users = np.maximum(np.diff(matrix.indptr), 1) ** -0.5
-    items = np.maximum(np.bincount(matrix.indices, minlength=matrix.shape[1]), 1) ** -0.5
-    plain = (sparse.diags(users) @ matrix @ sparse.diags(items)).tocsr().astype(np.float32)
+    plain = normalised_matrix(histories)
     rank = min(width + _FURTHER, *plain.shape)
     generator = np.random.default_rng(seed)
     basis = generator.standard_normal((plain.shape[1], rank), dtype=np.float32)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -29,9 +30,15 @@ class Asked:
 class HistoryEncoder(nn.Module, ABC):
     """Read histories, and hold one vector an item for them to find."""
 
+    by_item: ClassVar[tuple[str, ...]]
+    """Names of the parameters that have one row an item."""
+
     @abstractmethod
     def begin_(self, histories: Histories, counts: NDArray[np.int64]) -> None:
         """Set the first weights from the data."""
+
+    def finish_(self, histories: Histories, smoothing: float) -> None:
+        """Do what is left to do once after the training."""
 
     @abstractmethod
     def ask(self, histories: Histories, generator: np.random.Generator) -> Asked:
@@ -44,6 +51,13 @@ class HistoryEncoder(nn.Module, ABC):
     @abstractmethod
     def item_vectors(self, rows: Tensor | None = None) -> Tensor:
         """Give the vectors of all items, or of some rows, [N, D], not normalised."""
+
+    def widen_(self, count: int) -> None:
+        """Make room for ``count`` further items, with vectors of zeros until they are placed."""
+        for name, kept in list(self.named_parameters(recurse=False)):
+            if name in self.by_item:
+                more = torch.zeros(count, *kept.shape[1:])
+                setattr(self, name, nn.Parameter(torch.cat([kept.detach(), more])))
 
     @torch.no_grad()
     def place_(self, rows: NDArray[np.int64], vectors: Tensor) -> None:

@@ -24,10 +24,10 @@ from .candidates import Candidates
 from .cold import ColdTower, ContentMap
 from .content import ContentEncoder, ContentSettings, read_items
 from .cooccurrence import Cooccurrence, CooccurrenceSettings
-from .events import Events, like_native
+from .events import Events, like_native, read_events
 from .filters import Filters, ItemRule, Rule
 from .histories import Histories, Rows
-from .interactions import Interactions, Merge
+from .interactions import Interactions, Merge, merge_events
 from .popularity import Popularity
 from .ranking import Ranked, rank_rows
 from .sources import Blend, Source
@@ -142,11 +142,13 @@ class CandidateGenerator:
         self.native_ = interactions
         histories = self.interactions_.histories
         sources: list[Source] = [Popularity(self.interactions_.item_counts)]
+        teacher = None
         if self.settings.cooccurrence is not None:
-            sources.append(Cooccurrence(histories, self.settings.cooccurrence))
+            teacher = Cooccurrence(histories, self.settings.cooccurrence)
+            sources.append(teacher)
         if self.settings.tower is not None:
             tower = Tower(self.settings.tower, seed=self.settings.seed)
-            sources.append(tower.fit(histories, progress=progress))
+            sources.append(tower.fit(histories, teacher=teacher, progress=progress))
         self.sources_ = {source.name: source for source in sources}
         self.content_: ContentEncoder | None = None
         self.content_map_: ContentMap | None = None
@@ -218,6 +220,35 @@ class CandidateGenerator:
         lists = self.interactions_.histories.take(np.maximum(rows, 0))
         return lists.keep(np.repeat(rows >= 0, lists.lengths))
 
+    def answer_events(
+        self,
+        events: Events,
+        k: int = 100,
+        *,
+        exclude: Rule = None,
+        include: Rule = None,
+        hide_seen: bool = True,
+        columns: Mapping[str, str] | None = None,
+    ) -> Candidates:
+        """Give the candidates of users by the events given here, stored or not.
+
+        Args:
+            events: As in :meth:`fit`; items that were never seen are passed over, so a user may
+                come out ``cold``.
+            k: Candidates a user at most.
+            exclude: As in :meth:`recommend`.
+            include: Likewise.
+            hide_seen: Whether the items of these events are left out.
+            columns: Our column name to yours.
+        """
+        table = read_events(events, columns)
+        users = Vocabulary.of_column(table["user_id"])
+        items = self.interactions_.items
+        known = table.filter(pl.Series(items.rows_of(table["item_id"]) >= 0))
+        histories = merge_events(known, users, items, self.settings.merge)
+        filters = self.filters(exclude, include, hide_seen=hide_seen)
+        return self._answerer().answer(Request(users.ids, histories, filters, k, fallback=False))
+
     def recommend_sessions(
         self,
         sessions: Sequence[Sequence[object]] | pl.DataFrame,
@@ -284,7 +315,7 @@ class CandidateGenerator:
     def fingerprint(self) -> str:
         """Name of what makes the vectors; of the settings where there is no tower."""
         if "tower" in self.sources_:
-            return self._tower.fingerprint
+            return self._tower.fingerprint_
         return fingerprint(nn.Identity(), preprocessing=asdict(self.settings))
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -320,6 +351,17 @@ class CandidateGenerator:
             features.tocsr(), vectors, counts, seed=self.settings.seed
         )
         self.place_content_(self.content_map_.place(features.tocsr()))
+
+    def widen_(self, ids: pl.Series) -> None:
+        """Make room for items that nobody took; the encoder and all scores stay as they are."""
+        known = self.interactions_
+        items = known.items.extended(ids)
+        histories = known.histories.widened(len(items))
+        self.interactions_ = Interactions(known.users, items, histories, known.ordered)
+        self.sources_["popularity"] = Popularity(self.interactions_.item_counts)
+        for source in self.sources_.values():
+            if isinstance(source, Tower | Cooccurrence):
+                source.widen_(len(ids))
 
     def place_content_(self, vectors: NDArray[np.float32]) -> None:
         """Set the content vectors of all items; those nobody took get them in the tower too.

@@ -2,7 +2,7 @@
 
 In: events, as ``events.py`` reads them. Out: :class:`Interactions`: two vocabularies and one
 history a user, oldest item first. How several events of one user and item become one entry is a
-declared rule, :data:`Merge`; another rule is one more line in ``_merge``.
+declared rule, :data:`Merge`; another rule is one more line in :func:`merge_events`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Interactions:
             fresh = [place for place, row in enumerate(items.rows_of(further_items)) if row < 0]
             further = pl.Series("item_id", further_items).gather(fresh).unique(maintain_order=True)
             items = items.extended(further)
-        histories = _merge(table, users, items, merge)
+        histories = merge_events(table, users, items, merge)
         return cls(users, items, histories, ordered="datetime" in table.columns)
 
     @property
@@ -98,7 +98,10 @@ class Interactions:
         )
 
 
-def _merge(table: pl.DataFrame, users: Vocabulary, items: Vocabulary, merge: Merge) -> Histories:
+def merge_events(
+    table: pl.DataFrame, users: Vocabulary, items: Vocabulary, merge: Merge
+) -> Histories:
+    """Make one history a user of events that are all known; see :class:`Interactions`."""
     weights = {
         "once": pl.lit(1.0, dtype=pl.Float32),
         "sum": pl.col("weight").sum(),

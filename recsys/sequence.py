@@ -34,6 +34,8 @@ class SequenceEncoder(HistoryEncoder):
     negative (arXiv 2309.07602).
     """
 
+    by_item = ("items",)
+
     def __init__(
         self,
         items: int,

@@ -120,7 +120,9 @@ def _read_tower(bundle: Bundle, generator: CandidateGenerator) -> Tower:
     }
     settings, seed = generator.settings.tower, generator.settings.seed
     assert settings is not None
-    tower = Tower.of_state(settings, seed, len(generator.interactions_.items), state)
+    tower = Tower.of_state(
+        settings, seed, len(generator.interactions_.items), state, bundle.fingerprint
+    )
     tower.losses_ = list(bundle.reports["training"]["losses"])
     tower.seconds_ = float(bundle.reports["training"]["seconds"])
     return tower

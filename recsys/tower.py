@@ -28,14 +28,17 @@ from ..core import (
     silent,
 )
 from .bag import BagEncoder
+from .cooccurrence import Cooccurrence
 from .encoder import HistoryEncoder
 from .histories import Histories
 from .popularity import log_shares
 from .sampling import Sampling, draw_candidates
 from .sequence import SequenceEncoder
 from .softmax import softmax_loss
+from .teaching import soften
 
 _ENCODE_AT_ONCE = 4096
+_TEACHER_NEIGHBOURS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,9 @@ class TowerSettings:
         sampled_exponent: Items are drawn in proportion to ``users ** sampled_exponent`` …
         uniform: … mixed with this share of uniform draws.
         correct: Share of log q taken off the logits of drawn candidates in training, 0 to 1.
+        teacher_share: Share of each answer that a teacher gives where there is one; ``"bag"`` only.
+        smoothing: How much of its neighbours' vectors each item takes on after the training;
+            ``"bag"`` only.
         popularity_exponent: Popularity the vectors need not say: 0 keeps it in the score
             (``log p(item | history)``), 1 takes it out (``log p(item | history) - log p(item)``).
     """
@@ -73,6 +79,8 @@ class TowerSettings:
     sampled_exponent: float = 0.5
     uniform: float = 0.1
     correct: float = 1.0
+    teacher_share: float = 0.5
+    smoothing: float = 0.5
     popularity_exponent: float = 0.0
 
     def __post_init__(self) -> None:
@@ -89,6 +97,8 @@ class TowerSettings:
             "sampled": self.sampled is None or self.sampled >= 16,
             "uniform": 0 <= self.uniform <= 1,
             "correct": 0 <= self.correct <= 1,
+            "teacher_share": 0 <= self.teacher_share <= 1,
+            "smoothing": self.smoothing >= 0,
         }
         wrong = [f"{name}={getattr(self, name)!r}" for name, fine in right.items() if not fine]
         if wrong:
@@ -107,6 +117,7 @@ class Tower:
 
     Attributes:
         encoder_: What reads histories and holds the item vectors.
+        fingerprint_: Name of the encoder as it was trained; items placed later do not change it.
         losses_: Mean loss of each epoch, in nats.
         seconds_: Wall time of the training.
     """
@@ -117,11 +128,18 @@ class Tower:
         self.settings = TowerSettings() if settings is None else settings
         self.seed = seed
 
-    def fit(self, histories: Histories, *, progress: Progress = silent) -> Tower:
+    def fit(
+        self,
+        histories: Histories,
+        *,
+        teacher: Cooccurrence | None = None,
+        progress: Progress = silent,
+    ) -> Tower:
         """Train on what users took; give the tower back.
 
         Args:
             histories: Of the training users; those with one item only are left out.
+            teacher: Co-occurrence of the same histories; see ``teaching.py``.
             progress: Display of the epochs.
 
         Raises:
@@ -131,13 +149,17 @@ class Tower:
         counts = np.bincount(histories.items, minlength=histories.width).astype(np.int64)
         self.encoder_ = self._build(histories, counts)
         self.losses_: list[float] = []
+        if teacher is not None:
+            teacher = teacher.trimmed(_TEACHER_NEIGHBOURS)
         usable = np.flatnonzero(histories.lengths >= 2)
         optimiser = torch.optim.Adam(
             self.encoder_.parameters(), lr=self.settings.learning_rate, fused=True
         )
         for epoch in progress(range(self.settings.epochs), "training the tower"):
-            self._train_epoch(epoch, histories, usable, counts, optimiser)
+            self._train_epoch(epoch, histories, usable, counts, teacher, optimiser)
+        self.encoder_.finish_(histories, self.settings.smoothing)
         self.encoder_.eval()
+        self.fingerprint_ = fingerprint(self.encoder_, preprocessing=asdict(self.settings))
         self.seconds_ = time.perf_counter() - started
         return self
 
@@ -147,11 +169,6 @@ class Tower:
         with torch.no_grad():
             vectors: NDArray[np.float32] = normalize(self.encoder_.item_vectors()).numpy()
         return vectors
-
-    @property
-    def fingerprint(self) -> str:
-        """Name of what makes the vectors; see :func:`likewise.core.fingerprint`."""
-        return fingerprint(self.encoder_, preprocessing=asdict(self.settings))
 
     def encode(self, histories: Histories) -> NDArray[np.float32]:
         """Encode histories as unit vectors, float32 [B, D]; an empty one has a vector of zeros."""
@@ -169,6 +186,10 @@ class Tower:
         scores: NDArray[np.float32] = self.encode(histories) @ self.item_vectors.T
         return scores
 
+    def widen_(self, count: int) -> None:
+        """Make room for ``count`` further items."""
+        self.encoder_.widen_(count)
+
     def place_(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
         """Put items that were never trained on where their content says, float32 [I, D]."""
         self.encoder_.place_(rows, torch.from_numpy(vectors[rows]))
@@ -179,13 +200,19 @@ class Tower:
 
     @classmethod
     def of_state(
-        cls, settings: TowerSettings, seed: int, items: int, state: dict[str, Tensor]
+        cls,
+        settings: TowerSettings,
+        seed: int,
+        items: int,
+        state: dict[str, Tensor],
+        fingerprint: str,
     ) -> Tower:
         """Make the tower again from what :meth:`state` gave."""
         tower = cls(settings, seed=seed)
         tower.encoder_ = _new_encoder(settings, items, seed)
         tower.encoder_.load_state_dict(state)
         tower.encoder_.eval()
+        tower.fingerprint_ = fingerprint
         return tower
 
     def _build(self, histories: Histories, counts: NDArray[np.int64]) -> HistoryEncoder:
@@ -199,6 +226,7 @@ class Tower:
         histories: Histories,
         usable: NDArray[np.int64],
         counts: NDArray[np.int64],
+        teacher: Cooccurrence | None,
         optimiser: torch.optim.Optimizer,
     ) -> None:
         settings = self.settings
@@ -217,7 +245,7 @@ class Tower:
             for group in optimiser.param_groups:
                 group["lr"] = rate
             batch = histories.take(order[step * size : (step + 1) * size])
-            loss = self._loss(batch, sampling, prior, generator)
+            loss = self._loss(batch, sampling, prior, teacher, generator)
             losses.append(float(loss.detach()))
             if not math.isfinite(losses[-1]):
                 raise NonFiniteError(
@@ -234,16 +262,20 @@ class Tower:
         batch: Histories,
         sampling: Sampling | None,
         prior: Tensor,
+        teacher: Cooccurrence | None,
         generator: np.random.Generator,
     ) -> Tensor:
         settings = self.settings
         with torch.random.fork_rng():
             torch.manual_seed(int(generator.integers(2**62)))
             asked = self.encoder_.ask(batch, generator)
+        targets, log_q = asked.targets, None
+        if teacher is not None and settings.teacher_share and len(targets.hidden_owners):
+            targets = soften(targets, teacher, share=settings.teacher_share)
         if sampling is None:
-            vectors, targets, log_q = self.encoder_.item_vectors(), asked.targets, None
+            vectors = self.encoder_.item_vectors()
         else:
-            drawn = draw_candidates(asked.targets, sampling, generator)
+            drawn = draw_candidates(targets, sampling, generator)
             targets, prior = drawn.targets, prior[drawn.items]
             vectors = self.encoder_.item_vectors(drawn.items)
             log_q = settings.correct * drawn.log_q

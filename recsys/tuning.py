@@ -1,0 +1,197 @@
+"""Tuning: settings chosen on a part cut out of the training events, never on the test part.
+
+In: training events. Out: settings for a generator, and the table they were chosen from. The inner
+part is what would have been known, the held-back part what users took next: the latest share of
+each history where events carry moments, a random share where they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..core import Progress, Table, TooFewRows, silent
+from .cooccurrence import Cooccurrence, CooccurrenceSettings
+from .evaluation import ideal_gains
+from .histories import Histories
+from .interactions import Interactions
+from .ranking import Ranked, rank_rows
+from .sources import Source, standardise_
+from .tower import Tower, TowerSettings
+
+EXPONENTS = ((0.5, 0.3), (0.8, 0.3), (0.8, 0.5), (0.8, 0.7), (0.2, 0.5), (1.0, 0.5))
+"""Pairs of user and candidate exponent that are tried."""
+HISTORY_EXPONENTS = (0.3, 0.6)
+TOWER_WEIGHTS = (0.0, 0.3, 0.6, 1.0, 1.5, 2.5)
+_MOST_USERS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Settings, and why these.
+
+    Attributes:
+        cooccurrence: Best exponents of the co-occurrence source alone.
+        weights: Best weights of the blend.
+        trials: ``what, recall, ndcg`` on the part held back, one row a trial.
+        k: Recall and NDCG count the first k.
+    """
+
+    cooccurrence: CooccurrenceSettings
+    weights: Mapping[str, float]
+    trials: pl.DataFrame
+    k: int
+
+    def as_text(self) -> str:
+        """Tell the trials and the choice, for a terminal."""
+        best = {"recall": "higher", "ndcg": "higher"}
+        shown = Table(self.trials.columns, self.trials.rows(), best=best)  # type: ignore[arg-type]
+        weights = ", ".join(f"{name} {weight:g}" for name, weight in self.weights.items())
+        return f"{shown.as_text()}\nchosen: {_name(self.cooccurrence)}; weights {weights}"
+
+    def apply(self) -> dict[str, Any]:
+        """Give the choice as arguments of :class:`~likewise.recsys.CandidateGenerator`."""
+        return {"cooccurrence": self.cooccurrence, "weights": dict(self.weights)}
+
+
+def choose_settings(
+    interactions: Any,
+    *,
+    tower: TowerSettings | None = None,
+    k: int = 100,
+    share: float = 0.2,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Choice:
+    """Choose the exponents of co-occurrence and the weights of the blend on held-back events.
+
+    Args:
+        interactions: Training events of any kind, or :class:`Interactions`.
+        tower: Settings of the tower; None chooses for co-occurrence alone.
+        k: Recall at k decides, NDCG at k between equals.
+        share: Share of each history held back.
+        seed: Seed of the draw and of the tower.
+        progress: Display of the trials.
+
+    Raises:
+        TooFewRows: No history is long enough to hold anything back.
+    """
+    known = (
+        interactions if isinstance(interactions, Interactions) else Interactions.read(interactions)
+    )
+    trial = _Trial.cut(known, k, share=share, seed=seed)
+    rows: list[tuple[str, float, float]] = []
+    best, best_value, kept = CooccurrenceSettings(), (-1.0, -1.0), None
+    for setting in progress(list(_settings()), "choosing exponents"):
+        source = Cooccurrence(trial.inner, setting)
+        value = trial.measure(source.score)
+        rows.append((_name(setting), *value))
+        if value > best_value:
+            best, best_value, kept = setting, value, source
+    assert kept is not None
+    weights = {"cooccurrence": 1.0}
+    if tower is not None:
+        learned = Tower(tower, seed=seed).fit(trial.inner, teacher=kept, progress=progress)
+        rows.append(("tower alone", *trial.measure(learned.score)))
+        shares = _weigh(trial, kept, learned)
+        rows += [(f"tower x {weight:g}", *value) for weight, value in shares.items()]
+        chosen = max(shares, key=lambda weight: shares[weight])
+        weights = {"cooccurrence": 1.0, "tower": chosen}
+    trials = pl.DataFrame(rows, schema=["what", "recall", "ndcg"], orient="row")
+    return Choice(best, weights, trials, k)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Histories cut in two, and the users they are judged on."""
+
+    inner: Histories
+    shown: Histories
+    wanted: Histories
+    k: int
+
+    @classmethod
+    def cut(cls, known: Interactions, k: int, *, share: float, seed: int) -> _Trial:
+        histories, generator = known.histories, np.random.default_rng(seed)
+        owners, lengths = histories.owners, histories.lengths
+        order = histories.items * 0 + np.arange(len(owners))
+        place = order - histories.offsets[:-1][owners]
+        if not known.ordered:
+            drawn = np.lexsort((generator.random(len(owners)), owners))
+            place = np.empty_like(order)
+            place[drawn] = order - histories.offsets[:-1][owners]
+        later = place >= lengths[owners] - np.floor(share * lengths[owners])
+        if not later.any():
+            raise TooFewRows(
+                f"no history is long enough to hold back {share:g} of it; add events, or set "
+                "exponents and weights by hand"
+            )
+        inner, wanted = histories.keep(~later), histories.keep(later)
+        users = np.flatnonzero(wanted.lengths)
+        if len(users) > _MOST_USERS:
+            users = np.sort(generator.choice(users, _MOST_USERS, replace=False))
+        return cls(inner, inner.take(users), wanted.take(users), k)
+
+    def measure(self, score: Any) -> tuple[float, float]:
+        """Give recall and NDCG at k of what scores histories."""
+        found = [self._measure_batch(score, rows) for rows in self._batches()]
+        recall, ndcg = np.concatenate(found, axis=1)
+        return round(float(recall.mean()), 6), round(float(ndcg.mean()), 6)
+
+    def _batches(self) -> Iterable[slice]:
+        size = max(1, (1 << 24) // self.shown.width)
+        return (slice(start, start + size) for start in range(0, len(self.shown), size))
+
+    def _measure_batch(self, score: Any, rows: slice) -> NDArray[np.float64]:
+        shown, wanted = self.shown.take(rows), self.wanted.take(rows)
+        scores = score(shown)
+        scores[shown.owners, shown.items] = -np.inf
+        return measure_lists(rank_rows(scores, self.k), wanted, self.k)
+
+
+def measure_lists(ranked: Ranked, wanted: Histories, k: int) -> NDArray[np.float64]:
+    """Give recall and NDCG of each list, float64 [2, B]; every history must want something."""
+    width = np.int64(wanted.width)
+    keys = wanted.owners * width + wanted.items
+    hit = np.isin(ranked.owners * width + ranked.items, keys)
+    gain = hit / np.log2(ranked.ranks + 1.0)
+    owners, count = ranked.owners, len(wanted)
+    ideal = ideal_gains(int(wanted.lengths.max()), k)[wanted.lengths]
+    recall = np.bincount(owners, weights=hit, minlength=count) / wanted.lengths
+    return np.stack([recall, np.bincount(owners, weights=gain, minlength=count) / ideal])
+
+
+def _weigh(trial: _Trial, links: Source, tower: Source) -> dict[float, tuple[float, float]]:
+    """Measure the blend for each weight of the tower."""
+
+    def blended(weight: float) -> tuple[float, float]:
+        def score(histories: Histories) -> NDArray[np.float32]:
+            first = standardise_(links.score(histories))
+            return first + np.float32(weight) * standardise_(tower.score(histories))
+
+        return trial.measure(score)
+
+    return {weight: blended(weight) for weight in TOWER_WEIGHTS}
+
+
+def _settings() -> Iterable[CooccurrenceSettings]:
+    for user, candidate in EXPONENTS:
+        for history in HISTORY_EXPONENTS:
+            yield replace(
+                CooccurrenceSettings(),
+                user_exponent=user,
+                history_exponent=history,
+                candidate_exponent=candidate,
+            )
+
+
+def _name(setting: CooccurrenceSettings) -> str:
+    return (
+        f"co-occurrence {setting.user_exponent:g}/{setting.history_exponent:g}/"
+        f"{setting.candidate_exponent:g}"
+    )
