@@ -1,8 +1,9 @@
-"""Detection by distance from the normal. Not built yet: this room exports nothing.
+"""Detection by distance from the normal, with the blind spots measured beforehand.
 
-It will hold a PyOD detector for rows and one for windows of a series. The anchor is the row to
-judge, the candidates are verified-normal rows, and the score is how far it lies from anything
-normal, with the neighbours as evidence and a measured register of what it cannot see.
+Fit a detector on verified-normal rows (:class:`NeighbourDetector`) or series
+(:class:`SeriesDetector`); it scores others by how far they are from anything normal, alerts above a
+level that held-out normals exceed at a stated rate, shows the neighbours behind every alert, and
+carries a register of what it cannot see.
 """
 
 import lazy_loader

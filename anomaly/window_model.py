@@ -1,0 +1,248 @@
+"""The model of normal windows: several ways to be strange, each in its own normal spread.
+
+In: normal series [T, C] of one kind. Out: a :class:`WindowModel` that scores the windows ending at
+given steps. Its parts (``window_parts.py``) look at the last value, the window, what the main
+directions of normal windows cannot express, and the window in a learned space. Each part's
+distance is divided by its mean among normal windows, leave-one-out with everything that overlaps
+left out too, and the parts are joined by their geometric mean: no part's scale matters, and what
+several parts find strange stands out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import Progress
+from .distances import Integers
+from .window_learning import NeighbourWindows, WindowLearning, WindowSpace, learn_windows
+from .window_parts import (
+    Floats,
+    LearnedPart,
+    MainDirections,
+    PartName,
+    PointPart,
+    ResidualPart,
+    ShapePart,
+    WindowPart,
+)
+from .windows import Values, Windows, cut, spread_out, whole_ends
+
+DIRECTIONS = 48
+MOST_TO_MEASURE = 1000
+CHUNK = 4096
+"""Windows scored at a time: bounds the memory, not the answer."""
+
+SOFTENING = 0.05
+"""Share of the normal mean added to each part, so that one part's 0 does not silence the others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReferenceWindows:
+    """Normal windows to compare with.
+
+    Attributes:
+        owner: Number of the series each comes from, [R].
+        ends: Step of that series it ends at, [R].
+        windows: On the standard scale, [R, L, C].
+    """
+
+    owner: Integers
+    ends: Integers
+    windows: Windows
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def overlapping(self, owner: Integers, ends: Integers, rows: Integers) -> NDArray[np.bool_]:
+        """Say which of ``rows`` [N, M] share steps with the windows asked about, [N, M]."""
+        lookback = self.windows.shape[1]
+        same = self.owner[rows] == owner[:, None]
+        near: NDArray[np.bool_] = same & (np.abs(self.ends[rows] - ends[:, None]) < lookback)
+        return near
+
+    def crowding(self) -> int:
+        """The most references that any window overlaps."""
+        lookback, most = self.windows.shape[1], 0
+        for number in np.unique(self.owner):
+            ends = np.sort(self.ends[self.owner == number])
+            reach = np.searchsorted(ends, ends + 2 * lookback - 1) - np.arange(len(ends))
+            most = max(most, int(reach.max()))
+        return most
+
+
+class WindowModel:
+    """What was learned about normal windows, and how far others are from it.
+
+    Args:
+        centre: Of each channel, [C].
+        scale: Of each channel, [C].
+        k: Neighbours that a distance is the mean of.
+        main: Main directions of normal windows.
+        space: The learned space, or None without that part.
+        means: Part -> its mean among normal windows; the keys are the parts in use, in order.
+        reference: The normal windows.
+    """
+
+    def __init__(
+        self,
+        centre: Floats,
+        scale: Floats,
+        k: int,
+        main: MainDirections,
+        space: WindowSpace | None,
+        means: Mapping[PartName, float],
+        reference: ReferenceWindows,
+    ) -> None:
+        self.centre, self.scale, self.k = centre, scale, k
+        self.main, self.space, self.means = main, space, dict(means)
+        self.reference = reference
+        self.parts = {name: _build(name, main, space, reference.windows) for name in means}
+
+    @property
+    def lookback(self) -> int:
+        """L, steps of a window."""
+        return int(self.reference.windows.shape[1])
+
+    def standardise(self, values: Values) -> Values:
+        """Put values [..., C] on the standard scale."""
+        scaled: Values = (values - self.centre) / self.scale
+        return scaled
+
+    def strangeness(self, windows: Windows) -> dict[PartName, Floats]:
+        """Measure standardised windows, each part in its normal mean, [N] a part."""
+        out = {name: np.empty(len(windows)) for name in self.means}
+        for start in range(0, len(windows), CHUNK):
+            piece = slice(start, start + CHUNK)
+            for name, part in self.parts.items():
+                distances, _ = part.measure(windows[piece], self.k)
+                out[name][piece] = distances.mean(axis=1) / self.means[name]
+        return out
+
+    def normal_strangeness(self, values: Values, owner: int, ends: Integers) -> Floats:
+        """Score windows of a fitted series, references that overlap them left out, [N]."""
+        windows = cut(self.standardise(values), self.lookback, ends)
+        owners = np.full(len(ends), owner)
+        measured = {
+            name: _apart(part, windows, owners, ends, self.reference, self.k) / self.means[name]
+            for name, part in self.parts.items()
+        }
+        return join(measured)
+
+    def score_windows(self, windows: Windows) -> Floats:
+        """Score standardised windows [N, L, C]; larger is stranger, [N]."""
+        return join(self.strangeness(windows))
+
+
+def join(measured: Mapping[PartName, Floats]) -> Floats:
+    """Join parts by their geometric mean, [N].
+
+    >>> join({"point": np.array([1.0, 4.0]), "window": np.array([1.0, 1.0])}).round(2)
+    array([1. , 2.01])
+    """
+    logs = [np.log(value + SOFTENING) for value in measured.values()]
+    joined: Floats = np.exp(np.mean(logs, axis=0)) - SOFTENING
+    return joined
+
+
+def learn_window_model(
+    series: Sequence[Values],
+    *,
+    learn_from: Sequence[Integers],
+    lookback: int,
+    k: int,
+    parts: Sequence[PartName],
+    reference_size: int,
+    learning: WindowLearning,
+    seed: int,
+    progress: Progress | None = None,
+) -> WindowModel:
+    """Learn what normal windows look like.
+
+    Args:
+        series: Normal values, one [T, C] a series; NaN marks a gap.
+        learn_from: Ends of the windows the encoder may see, a series.
+        lookback: L.
+        k: Neighbours a distance is the mean of.
+        parts: Which parts to use.
+        reference_size: Most windows to keep, evenly over time and series.
+        learning: Of the encoder.
+        seed: Of everything random.
+        progress: Display of the training.
+    """
+    every = np.concatenate(series)
+    centre, scale = np.nanmean(every, axis=0), np.nanstd(every, axis=0)
+    scale = np.where(scale > 1e-12 * np.maximum(1.0, np.abs(centre)), scale, 1.0)
+    scaled = [(values - centre) / scale for values in series]
+    reference = _choose_reference(scaled, lookback, reference_size)
+    main = MainDirections.of(reference.windows, DIRECTIONS)
+    space = None
+    if "learned" in parts:
+        owner = np.concatenate([np.full(len(e), i) for i, e in enumerate(learn_from)])
+        pairs = NeighbourWindows(scaled, owner, np.concatenate(learn_from), lookback, learning)
+        space = learn_windows(pairs, seed=seed, progress=progress)
+    k = min(k, max(1, len(reference) - reference.crowding()))
+    measured_at = spread_out(np.arange(len(reference)), MOST_TO_MEASURE)
+    means: dict[PartName, float] = {}
+    for name in parts:
+        part = _build(name, main, space, reference.windows)
+        distances = _apart(
+            part,
+            reference.windows[measured_at],
+            reference.owner[measured_at],
+            reference.ends[measured_at],
+            reference,
+            k,
+        )
+        mean = float(np.nanmean(distances))
+        means[name] = mean if mean > 1e-9 else 1.0
+    return WindowModel(centre, scale, k, main, space, means, reference)
+
+
+def _build(
+    name: PartName, main: MainDirections, space: WindowSpace | None, reference: Windows
+) -> WindowPart:
+    if name == "point":
+        return PointPart(reference)
+    if name == "window":
+        return ShapePart(main, reference)
+    if name == "residual":
+        return ResidualPart(main)
+    assert space is not None
+    return LearnedPart(space, reference)
+
+
+def _apart(
+    part: WindowPart,
+    windows: Windows,
+    owner: Integers,
+    ends: Integers,
+    reference: ReferenceWindows,
+    k: int,
+) -> Floats:
+    """Mean distance to the k nearest references that do not overlap, [N]."""
+    distances, rows = part.measure(windows, min(len(reference), k + reference.crowding()))
+    if not rows.shape[1]:
+        return distances[:, 0]
+    usable = ~reference.overlapping(owner, ends, rows)
+    first = usable & (np.cumsum(usable, axis=1) <= k)
+    counts = first.sum(axis=1)
+    sums = np.where(first, distances, 0.0).sum(axis=1)
+    mean: Floats = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    return mean
+
+
+def _choose_reference(scaled: Sequence[Values], lookback: int, size: int) -> ReferenceWindows:
+    ends = [whole_ends(values, lookback) for values in scaled]
+    total = sum(map(len, ends))
+    share = min(1.0, size / max(total, 1))
+    kept = [spread_out(one, max(1, round(share * len(one)))) for one in ends if len(one)]
+    numbers = [number for number, one in enumerate(ends) if len(one)]
+    return ReferenceWindows(
+        np.concatenate([np.full(len(e), n) for n, e in zip(numbers, kept, strict=True)]),
+        np.concatenate(kept),
+        np.concatenate([cut(scaled[n], lookback, e) for n, e in zip(numbers, kept, strict=True)]),
+    )
