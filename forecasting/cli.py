@@ -1,10 +1,258 @@
-"""The ``likewise forecast`` commands."""
+"""``likewise forecast``: backtest, fit, predict and explain from the command line.
+
+In: files. Out: tables on the terminal, forecasts as Parquet or CSV, bundles, pages. Each command
+reads its options, calls the library once and prints; nothing is computed here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
 import click
+
+from ..core import config_option
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from .model import Forecaster
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+MODELS = ("retrieval", "ridge", "raw", "seasonal", "repeat")
+GAPS = click.Choice(["error", "missing", "zero", "interpolate"])
 
 
 @click.group()
 def forecast() -> None:
-    """Forecast series by what came before."""
+    """Forecast series by what followed the last times they looked like this."""
+
+
+def series_options(command: Command) -> Command:
+    """The options that say how a file of series is read."""
+    for option in (
+        click.option("--gaps", type=GAPS, default="error", show_default=True, help="Absent rows."),
+        click.option("--freq", help="Step of time (h, 15min, D, MS, 1 ...); read if left out."),
+        click.option("--time", help="Column of times of a wide file."),
+    ):
+        command = option(command)
+    return command
+
+
+def model_options(command: Command) -> Command:
+    """The options that say what is forecast."""
+    for option in (
+        click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness."),
+        click.option("--neighbours", type=click.IntRange(1), help="Weigh only the K nearest."),
+        click.option(
+            "--lookback", type=click.IntRange(1), required=True, help="Rows a forecast looks at."
+        ),
+        click.option("--horizon", type=click.IntRange(1), required=True, help="Steps ahead."),
+    ):
+        command = option(command)
+    return command
+
+
+@forecast.command()
+@config_option
+@click.argument("file", type=FILE)
+@model_options
+@series_options
+@click.option("--n-windows", type=click.IntRange(1), default=20, show_default=True, help="Cutoffs.")
+@click.option("--step-size", type=click.IntRange(1), help="Steps between cutoffs [the horizon].")
+@click.option("--level", type=click.IntRange(1, 99), multiple=True, help="Interval, in percent.")
+@click.option("--season", type=click.IntRange(1), default=1, show_default=True, help="Rows.")
+@click.option("--refit-every", type=click.IntRange(1), help="Fit again after so many cutoffs.")
+@click.option("--input-size", type=click.IntRange(1), help="Fit on the last so many rows only.")
+@click.option(
+    "--model",
+    "models",
+    type=click.Choice(MODELS),
+    multiple=True,
+    default=MODELS,
+    help="Which models [all].",
+)
+@click.option("--out", type=FILE, help="Write forecasts beside the truth (.parquet or .csv).")
+@click.option("--manifest", type=FILE, help="Write what each cutoff could see.")
+@click.option("--report", type=FILE, help="Write a page.")
+def backtest(
+    file: Path,
+    horizon: int,
+    lookback: int,
+    neighbours: int | None,
+    seed: int,
+    time: str | None,
+    freq: str | None,
+    gaps: Any,
+    n_windows: int,
+    step_size: int | None,
+    level: tuple[int, ...],
+    season: int,
+    refit_every: int | None,
+    input_size: int | None,
+    models: tuple[str, ...],
+    out: Path | None,
+    manifest: Path | None,
+    report: Path | None,
+) -> None:
+    """Forecast FILE from rolling origins, retrieval beside its baselines."""
+    from ..core import Page, track
+    from .backtest import backtest as run
+    from .files import read_file
+    from .report import backtest_blocks, score_block
+
+    panel = read_file(file, time=time, freq=_freq(freq), gaps=gaps)
+    _tell_notes(panel.notes)
+    chosen = [_model(name, horizon, lookback, season, neighbours, seed) for name in models]
+    result = run(
+        panel,
+        chosen,
+        horizon=horizon,
+        n_windows=n_windows,
+        step_size=step_size,
+        level=level,
+        refit_every=refit_every,
+        input_size=input_size,
+        progress=track,
+    )
+    for series, cutoff, reason in result.skipped.rows():
+        click.echo(f"skipped: {series} at {cutoff}: {reason}", err=True)
+    click.echo(score_block(result, season=season).as_text())
+    if out:
+        _write(result.to_frame(), out)
+    if manifest:
+        _write(result.manifest, manifest)
+    if report:
+        blocks = backtest_blocks(result, season=season)
+        page = Page(f"Backtest of {file.name}", f"{n_windows} cutoffs, horizon {horizon}")
+        click.echo(f"{page.add(*blocks).write(report)} written")
+
+
+@forecast.command()
+@config_option
+@click.argument("file", type=FILE)
+@click.argument("bundle", type=FOLDER)
+@model_options
+@series_options
+def fit(
+    file: Path,
+    bundle: Path,
+    horizon: int,
+    lookback: int,
+    neighbours: int | None,
+    seed: int,
+    time: str | None,
+    freq: str | None,
+    gaps: Any,
+) -> None:
+    """Fit the retrieval forecaster on FILE and save it as BUNDLE."""
+    from .files import read_file
+    from .retrieval import RetrievalForecaster
+
+    panel = read_file(file, time=time, freq=_freq(freq), gaps=gaps)
+    _tell_notes(panel.notes)
+    model = RetrievalForecaster(horizon, lookback, neighbours=neighbours, seed=seed)
+    model.panel_ = panel
+    model.fit_panel(panel)
+    model.save(bundle)
+    best = model.choices_.row(0, named=True)
+    click.echo(
+        f"{bundle} written: {best['embedding']} windows on level {best['level']!r}, "
+        f"{len(model.index_):,} continuations of {len(panel)} series"
+    )
+
+
+@forecast.command()
+@config_option
+@click.argument("bundle", type=FOLDER)
+@click.option("--level", type=click.IntRange(1, 99), multiple=True, help="Interval, in percent.")
+@click.option("--out", type=FILE, help="Write the forecast (.parquet or .csv).")
+def predict(bundle: Path, level: tuple[int, ...], out: Path | None) -> None:
+    """Forecast the steps after the last row of every series in BUNDLE."""
+    from ..core import Table
+    from .retrieval import RetrievalForecaster
+
+    model = RetrievalForecaster.load(bundle)
+    frame = model.predict(level)
+    for series, reason in model.skipped_.items():
+        click.echo(f"skipped: {series}: {reason}", err=True)
+    if out:
+        _write(frame, out)
+        click.echo(f"{out} written: {len(frame)} rows")
+    else:
+        rows = [
+            [str(cell) if i < 2 else cell for i, cell in enumerate(row)] for row in frame.rows()
+        ]
+        click.echo(Table(frame.columns, rows).as_text())
+
+
+@forecast.command()
+@config_option
+@click.argument("bundle", type=FOLDER)
+@click.option("--series", help="Which series [the first].")
+@click.option("--episodes", type=click.IntRange(1), default=8, show_default=True, help="Told.")
+@click.option("--min-gap", type=click.IntRange(1), help="Rows between two episodes [the horizon].")
+@click.option("--report", type=FILE, help="Write a page with the episodes drawn.")
+def explain(
+    bundle: Path, series: str | None, episodes: int, min_gap: int | None, report: Path | None
+) -> None:
+    """Show the episodes of history that a forecast of BUNDLE is made of."""
+    from ..core import Page
+    from .report import explanation_blocks
+    from .retrieval import RetrievalForecaster
+
+    model = RetrievalForecaster.load(bundle)
+    wanted = None if series is None else _id_like(model.panel_.ids, series)
+    explanation = model.explain(wanted, episodes=episodes, min_gap=min_gap)
+    click.echo(str(explanation))
+    if report:
+        page = Page(f"What {explanation.series_id} was reminded of", f"from {bundle.name}")
+        click.echo(f"{page.add(*explanation_blocks(explanation)).write(report)} written")
+
+
+def _model(
+    name: str, horizon: int, lookback: int, season: int, neighbours: int | None, seed: int
+) -> Forecaster:
+    from .naive import Repeat, SeasonalNaive
+    from .retrieval import RetrievalForecaster
+    from .ridge import DirectRidge
+    from .window_neighbours import WindowNeighbours
+
+    match name:
+        case "retrieval":
+            return RetrievalForecaster(horizon, lookback, neighbours=neighbours, seed=seed)
+        case "ridge":
+            return DirectRidge(horizon, lookback)
+        case "raw":
+            return WindowNeighbours(horizon, lookback)
+        case "seasonal":
+            return SeasonalNaive(horizon, season)
+        case _:
+            return Repeat(horizon)
+
+
+def _freq(freq: str | None) -> str | int | None:
+    return int(freq) if freq is not None and freq.isdigit() else freq
+
+
+def _id_like(ids: tuple[Any, ...], text: str) -> Any:
+    """The id that is written like this: ids may be numbers, a command line has only text."""
+    return next((known for known in ids if str(known) == text), text)
+
+
+def _tell_notes(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".csv":
+        frame.write_csv(path)
+    elif path.suffix == ".parquet":
+        frame.write_parquet(path)
+    else:
+        raise click.BadParameter(f"{path.name}: write .parquet or .csv")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,6 +76,7 @@ class ContinuationIndex:
         recipe: How windows become vectors.
         embedding: What makes the vectors.
         stride: Keep every so many windows.
+        neighbours: Weigh only the K nearest windows; None weighs all.
         stored: The index of this very panel, made earlier; None embeds the windows.
 
     Raises:
@@ -88,9 +90,11 @@ class ContinuationIndex:
         embedding: Embedding,
         *,
         stride: int = 1,
+        neighbours: int | None = None,
         stored: ExactIndex | None = None,
     ) -> None:
         self.recipe = recipe
+        self.neighbours = neighbours
         self.embedding = embedding
         self.windows = Windows(panel, recipe.lookback, recipe.horizon, stride=stride)
         self.units = recipe.units(panel)
@@ -156,8 +160,9 @@ class ContinuationIndex:
             origins: Where they end.
             scale: Of the softmax; None for the embedding's own.
         """
+        weigh = self._weigh_all if self.neighbours is None else self._weigh_nearest
         parts = [
-            self._recall(panel, origins[start : start + _QUERIES], scale or self.embedding.scale)
+            weigh(panel, origins[start : start + _QUERIES], scale or self.embedding.scale)
             for start in range(0, len(origins), _QUERIES)
         ]
         return Recalled(
@@ -168,11 +173,17 @@ class ContinuationIndex:
 
     def weights(self, panel: Panel, origins: Origins) -> NDArray[np.float64]:
         """Weight of every window for one origin, [N]; those it may not see weigh nothing."""
-        count = int(self.upto(origins)[0])
-        cosine = self.index.vectors[:count].astype(np.float64) @ self.ask(panel, origins)[0][0]
-        raised = np.exp(self.embedding.scale * (cosine - cosine.max()))
         weights = np.zeros(len(self))
-        weights[:count] = raised / raised.sum()
+        if self.neighbours is None:
+            count = int(self.upto(origins)[0])
+            cosine = self.index.vectors[:count].astype(np.float64) @ self.ask(panel, origins)[0][0]
+            rows = np.arange(count)
+        else:
+            vectors, _ = self.ask(panel, origins)
+            found = self.index.search(vectors, self.neighbours, upto=self.upto(origins))
+            cosine, rows = found.similarity.astype(np.float64), found.rows
+        logits = self.embedding.scale * cosine
+        weights[rows] = _softmax(logits, np.zeros(1, dtype=np.int64), np.array([len(rows)]))
         return weights
 
     def futures(self, rows: Steps | slice) -> Values:
@@ -180,7 +191,7 @@ class ContinuationIndex:
         futures = self.windows.futures(rows)
         return self.recipe.normaliser.apply(futures, self.bases[rows], self.scales[rows])
 
-    def _recall(self, panel: Panel, origins: Origins, scale: float) -> Recalled:
+    def _weigh_all(self, panel: Panel, origins: Origins, scale: float) -> Recalled:
         counts = torch.from_numpy(self.upto(origins))
         vectors, scales = self.ask(panel, origins)
         kind = torch.float64 if len(origins) <= _PRECISE_QUERIES else torch.float32
@@ -196,9 +207,32 @@ class ContinuationIndex:
             said = np.column_stack([self.futures(rows), self.summaries[rows]])
             total.add(logits, torch.from_numpy(said).to(kind))
         mean, effective = total.finish()
-        mean = mean * scales[:, None]
+        return self._recalled(mean * scales[:, None], effective)
+
+    def _weigh_nearest(self, panel: Panel, origins: Origins, scale: float) -> Recalled:
+        vectors, scales = self.ask(panel, origins)
+        found = self.index.search(vectors, self.neighbours or 1, upto=self.upto(origins))
+        starts = found.offsets[:-1]
+        weights = _softmax(scale * found.similarity.astype(np.float64), starts, found.counts)
+        mean = np.empty((len(origins), self.recipe.horizon + self.summaries.shape[1]))
+        for query, (first, last) in enumerate(pairwise(found.offsets)):
+            rows = found.rows[first:last]
+            said = np.column_stack([self.futures(rows), self.summaries[rows]])
+            mean[query] = weights[first:last] @ said
+        effective = 1 / np.add.reduceat(weights**2, starts)
+        return self._recalled(mean * scales[:, None], effective)
+
+    def _recalled(self, mean: Values, effective: Values) -> Recalled:
         horizon = self.recipe.horizon
         return Recalled(mean[:, :horizon], mean[:, horizon:], effective)
+
+
+def _softmax(logits: Values, starts: Steps, counts: Steps) -> Values:
+    """Softmax of each piece of a flat array."""
+    highest = np.maximum.reduceat(logits, starts)
+    raised = np.exp(logits - np.repeat(highest, counts))
+    share: Values = raised / np.repeat(np.add.reduceat(raised, starts), counts)
+    return share
 
 
 class _Measured(NamedTuple):

@@ -88,6 +88,18 @@ class Explanation:
         total: Values = np.sum([*parts, self.rest_weight * self.rest_contribution], axis=0)
         return total
 
+    def __str__(self) -> str:
+        head = (
+            f"{self.series_id} after {self.cutoff}: {len(self.forecast)} steps, "
+            f"made of {len(self.episodes)} episodes and a rest of {self.rest_weight:.1%}"
+        )
+        lines = [
+            f"  {rank}. {episode.weight:6.2%}  {episode.series_id}, {episode.start} to "
+            f"{episode.end}, cosine {episode.similarity:.3f}"
+            for rank, episode in enumerate(self.episodes, start=1)
+        ]
+        return "\n".join([head, *lines])
+
     def to_frame(self) -> pl.DataFrame:
         """One row an episode: series, start, end, similarity, weight, windows, scale, lists."""
         return pl.DataFrame(

@@ -15,7 +15,7 @@ from ..core import TooFewRows
 from .origins import Origins, complete, futures, origins_at, pasts
 from .panel import Panel
 
-TAIL_SHARE = 0.2
+TAIL_SHARE = 0.25
 MOST_ORIGINS = 4096
 _BATCH = 4096
 
@@ -38,7 +38,7 @@ class HeldOut:
 def hold_out(panel: Panel, lookback: int, horizon: int, *, most: int = MOST_ORIGINS) -> HeldOut:
     """Cut a panel into a part to learn on and a tail to judge on.
 
-    The tail is a fifth of the longest series, but at least two horizons, and leaves at least one
+    The tail is a quarter of the longest series, but at least two horizons, and leaves at least one
     whole window to learn from.
 
     Args:

@@ -18,7 +18,7 @@ from ..core import SettingError
 from .panel import Values
 from .windows import Windows
 
-LevelKind = Literal["mean", "last", "trailing"]
+LevelKind = Literal["mean", "last", "trailing", "halfway"]
 LEVELS: tuple[LevelKind, ...] = get_args(LevelKind)
 SHRINKAGE = 0.1
 _BATCH = 8192
@@ -29,7 +29,9 @@ class Level:
     """A base for every step, linear in the summary of the past.
 
     Attributes:
-        kind: ``mean`` of the past, its ``last`` value, or a fitted mix of ``trailing`` means.
+        kind: ``mean`` of the past, its ``last`` value, a fitted mix of ``trailing`` means, or
+            ``halfway`` between the first and the third: a mean is slow and a fitted mix is quick
+            to believe that a level has moved.
         coefficients: What each part of a summary says about each step, [F, H]; columns sum to 1.
     """
 
@@ -57,10 +59,12 @@ def fit_levels(windows: Windows, deviations: Values) -> dict[LevelKind, Level]:
     parts = 1 + len(_spans(windows.lookback))
     mean, last = np.zeros((parts, windows.horizon)), np.zeros((parts, windows.horizon))
     mean[0] = last[1] = 1
+    trailing = _fit_trailing(windows, deviations)
     return {
         "mean": Level("mean", mean),
         "last": Level("last", last),
-        "trailing": Level("trailing", _fit_trailing(windows, deviations)),
+        "trailing": Level("trailing", trailing),
+        "halfway": Level("halfway", (mean + trailing) / 2),
     }
 
 

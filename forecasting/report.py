@@ -7,7 +7,6 @@ command line lay the same blocks, so a page made from anybody's data reads like 
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from ..core import Block, Columns, Figure, Heading, KeyValues, Note, Table, Text
 from .backtest import Backtest
@@ -42,9 +41,8 @@ def backtest_blocks(result: Backtest, *, season: int) -> list[Block]:
         reasons = result.skipped.group_by("reason").len().sort("len", descending=True)
         told = "; ".join(f"{count} because {reason}" for reason, count in reasons.rows())
         blocks.append(Note(told, title=f"{len(result.skipped)} origins were not judged"))
-    for model in result.models.values():
-        if isinstance(model, RetrievalForecaster):
-            blocks.append(choice_block(model))
+    fitted = result.models.values()
+    blocks += [choice_block(model) for model in fitted if isinstance(model, RetrievalForecaster)]
     return blocks
 
 
@@ -100,7 +98,11 @@ def explanation_blocks(explanation: Explanation, truth: Values | None = None) ->
         for rank, episode in enumerate(explanation.episodes, start=1)
     ]
     pictures = [
-        Figure(svg=svg, caption=f"{100 * episode.weight:.1f} % of the forecast", alt=_alt(episode))
+        Figure(
+            svg=svg,
+            caption=f"{100 * episode.weight:.1f} % of the forecast",
+            alt=f"{episode.series_id} until {episode.end}: its window and what followed",
+        )
         for svg, episode in zip(
             draw_episodes(explanation, truth), explanation.episodes, strict=True
         )
@@ -129,12 +131,3 @@ def explanation_blocks(explanation: Explanation, truth: Values | None = None) ->
             decimals=0,
         ),
     ]
-
-
-def _alt(episode: object) -> str:
-    return f"a stretch of history and its continuation: {episode!s}"[:200]
-
-
-def table_of(frame: pl.DataFrame, caption: str) -> Table:
-    """Any small polars frame as a block."""
-    return Table(frame.columns, frame.rows(), caption=caption)

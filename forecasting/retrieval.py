@@ -58,6 +58,8 @@ class RetrievalForecaster(Forecaster):
         level: What continuations hang on: ``mean``, ``last``, ``trailing``, or ``auto``.
         normaliser: Takes base and scale off windows before they are embedded.
         towers: Shape and training of the towers.
+        neighbours: Make each forecast of the K nearest windows only; None weighs all of history,
+            which is a little more accurate and harder to read.
         stride: Keep every so many windows in the index.
         freq, gaps, alias: As in :class:`Forecaster`.
         seed: Of weights, order and dropout. Same seed, same machine: same fingerprint.
@@ -81,6 +83,7 @@ class RetrievalForecaster(Forecaster):
         level: LevelKind | Literal["auto"] = "auto",
         normaliser: Normaliser | None = None,
         towers: TowerSettings | None = None,
+        neighbours: int | None = None,
         stride: int = 1,
         freq: str | int | Frequency | None = None,
         gaps: Gaps = "error",
@@ -97,6 +100,9 @@ class RetrievalForecaster(Forecaster):
         self.level = level
         self.normaliser = normaliser or Normaliser("mean")
         self.towers = towers or TowerSettings()
+        if neighbours is not None and neighbours < 1:
+            raise SettingError(f"neighbours starts at 1, found {neighbours}; None weighs all")
+        self.neighbours = neighbours
         self.stride = stride
         self.seed = seed
 
@@ -132,7 +138,12 @@ class RetrievalForecaster(Forecaster):
 
     def attach(self, panel: Panel) -> None:
         """Index every complete window of the panel, in the order they became complete."""
-        self.index_ = ContinuationIndex(panel, self.recipe_, self.embedding_, stride=self.stride)
+        self.index_ = self._index(panel, self.embedding_)
+
+    def _index(self, panel: Panel, embedding: Embedding) -> ContinuationIndex:
+        return ContinuationIndex(
+            panel, self.recipe_, embedding, stride=self.stride, neighbours=self.neighbours
+        )
 
     def latest_candidates(self, steps: Steps) -> list[int | None]:
         """Latest row of a continuation that was complete at each step."""
@@ -234,7 +245,7 @@ class RetrievalForecaster(Forecaster):
         kept = levels if self.level == "auto" else {self.level: levels[self.level]}
         trials: list[tuple[float, Embedding, float, LevelKind]] = []
         for embedding in embeddings:
-            index = ContinuationIndex(panel, self.recipe_, embedding, stride=self.stride)
+            index = self._index(panel, embedding)
             scales = (
                 RAW_SCALES
                 if embedding.name == "raw"

@@ -99,7 +99,12 @@ def load_retrieval(cls: type[Fitted], path: str | PathLike[str]) -> Fitted:
     )
     stored = ExactIndex.unpack(bundle.config, bundle.tensors, bundle.tables)
     model.index_ = ContinuationIndex(
-        model.panel_, model.recipe_, model.embedding_, stride=model.stride, stored=stored
+        model.panel_,
+        model.recipe_,
+        model.embedding_,
+        stride=model.stride,
+        neighbours=model.neighbours,
+        stored=stored,
     )
     return model
 
@@ -114,6 +119,7 @@ def _settings(model: RetrievalForecaster) -> dict[str, Any]:
         "level": model.level,
         "normaliser": asdict(model.normaliser),
         "towers": asdict(model.towers),
+        "neighbours": model.neighbours,
         "stride": model.stride,
         "freq": None if freq is None else asdict(Frequency.parse(freq)),
         "gaps": model.gaps,
