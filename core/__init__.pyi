@@ -67,6 +67,7 @@ from .hard_negatives import Curriculum, MinedHard, bags_of
 from .history import EpochRecord, StepRecord, TrainingHistory
 from .hnsw import HNSWIndex
 from .index import ExactIndex
+from .inspection import BundlePart, Inspection, check_bundle, inspect_bundle
 from .layout import Pool
 from .masks import CandidateMask, GivenPairs, SameGroup, SameId
 from .memory import BatchPlan, MemoryModel, largest_batch, measure_memory
@@ -123,6 +124,7 @@ __all__ = [
     "BundleError",
     "BundleFormatError",
     "BundleKindError",
+    "BundlePart",
     "CandidateMask",
     "CandidateSource",
     "CellCorruption",
@@ -150,14 +152,15 @@ __all__ = [
     "GateReport",
     "Geometry",
     "GeometryError",
-    "GradientError",
     "GivenPairs",
+    "GradientError",
     "GraphSettings",
     "Guards",
     "HNSWIndex",
     "Heading",
     "InBatch",
     "InputError",
+    "Inspection",
     "ItemBagEncoder",
     "Jitter",
     "KeyValues",
@@ -236,6 +239,7 @@ __all__ = [
     "bags_of",
     "build_dual",
     "build_encoder",
+    "check_bundle",
     "check_geometry",
     "check_svg",
     "chunked_step",
@@ -250,6 +254,7 @@ __all__ = [
     "fingerprint",
     "freeze_probes",
     "gather_rows",
+    "inspect_bundle",
     "join_faults",
     "largest_batch",
     "learning_rate_at",

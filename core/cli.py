@@ -1,9 +1,11 @@
-"""The ``likewise`` command: a shell that knows no command of its own but ``demo``.
+"""The ``likewise`` command: a shell with three commands of its own and room for more.
 
-Commands are found through the entry-point group ``likewise.commands`` and chapters of the
+``demo`` binds the chapters of all applications; ``inspect`` and ``check`` look into any bundle. All
+further commands are found through the entry-point group ``likewise.commands`` and chapters of the
 demonstration through ``likewise.chapters``, so core imports no application and another package can
 add to both. Help must stay quick: a command module imports click and nothing heavy at its top.
-Errors raised on purpose end in one sentence and exit code 2, all others in one line and code 1.
+Errors raised on purpose end in one sentence and exit code 2, all others in one line and code 1; a
+guard of ``check`` that fails gives code 3.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from .errors import LikewiseError
 
 COMMANDS = "likewise.commands"
 CHAPTERS = "likewise.chapters"
+GUARD_FAILED = 3
 
 
 class Shell(click.Group):
@@ -134,6 +137,47 @@ def demo(out: Path) -> None:
         )
     path = page.write(out / "report.html")
     click.echo(f"{path} written in {time.perf_counter() - started:.0f} s")
+
+
+_bundle = click.argument("bundle", type=click.Path(exists=True, file_okay=False, path_type=Path))
+
+
+@main.command()
+@_bundle
+def inspect(bundle: Path) -> None:
+    """Say what a bundle holds: kind, versions, fingerprint, contents."""
+    from .inspection import inspect_bundle
+
+    found = inspect_bundle(bundle)
+    for name, value in found.facts().shown:
+        click.echo(f"{name:<12}  {value}")
+    click.echo(f"\n{found.table().as_text()}")
+
+
+@main.command()
+@_bundle
+@click.option(
+    "--queries",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Recent vectors of the encoder, a .npy file [Q, D]; without it the frozen probes.",
+)
+@click.pass_context
+def check(context: click.Context, bundle: Path, queries: Path | None) -> None:
+    """Verify a bundle's files, and its index against its frozen probes.
+
+    Exits with 0 when every guard holds, with 3 when one fails, with 2 when the bundle is damaged.
+    """
+    from .blocks import Table
+    from .inspection import check_bundle, read_vectors
+
+    recent = None if queries is None else read_vectors(queries)
+    verdict = check_bundle(bundle, queries=recent)
+    rows = [[one.name, "holds" if one.ok else "FAILS", one.finding] for one in verdict.checks]
+    click.echo(Table(["guard", "verdict", "finding"], rows).as_text())
+    if verdict.probes == 0:
+        click.echo("\nno probe set in this bundle: only its files could be checked")
+    if not verdict.ok:
+        context.exit(GUARD_FAILED)
 
 
 def find(group: str) -> list[EntryPoint]:

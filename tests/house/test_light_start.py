@@ -23,7 +23,8 @@ print("\\n".join(sorted(sys.modules)), file=sys.stderr)
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["demo", "--help"], ["forecast", "--help"]]
+    "arguments",
+    [["--help"], ["--version"], ["demo", "--help"], ["check", "--help"], ["forecast", "--help"]],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run(
