@@ -145,7 +145,7 @@ _bundle = click.argument("bundle", type=click.Path(exists=True, file_okay=False,
 @main.command()
 @_bundle
 def inspect(bundle: Path) -> None:
-    """Say what a bundle holds: kind, versions, fingerprint, contents."""
+    """Say what a bundle is, and list what it holds."""
     from .inspection import inspect_bundle
 
     found = inspect_bundle(bundle)
