@@ -80,10 +80,7 @@ def test_help_lists_each_command_with_its_line(run: Run) -> None:
     assert [line.split(maxsplit=1) for line in shown.split("Commands:\n")[1].splitlines()[:5]] == [
         ["check", "Verify a bundle's files, and its index against its frozen probes."],
         ["demo", "Show what each application does, on public data, in one page."],
-        [
-            "inspect",
-            "Say what a bundle holds: kind, versions, fingerprint, tensors, tables, reports.",
-        ],
+        ["inspect", "Say what a bundle is, and list what it holds."],
         ["ahead", "Say what was asked."],
         ["fail", "Fail on request."],
     ]
