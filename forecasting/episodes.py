@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ..core import SettingError
 from .continuations import ContinuationIndex
 from .levels import Level, summarise
 from .origins import Origins, pasts
@@ -136,7 +137,14 @@ def explain_origin(
         origin: One origin.
         episodes: How many episodes are told one by one.
         min_gap: Rows by which the heaviest windows of two episodes of a series differ at least.
+
+    Raises:
+        SettingError: Fewer than no episodes, or a gap that no window is within.
     """
+    if episodes < 0 or min_gap < 1:
+        raise SettingError(
+            f"episodes start at 0 and min_gap at 1 row, found {episodes} and {min_gap}"
+        )
     vectors, scales = index.ask(panel, origin)
     weights = index.weights(panel, origin)
     past = pasts(panel, origin, index.recipe.lookback)
