@@ -117,10 +117,13 @@ def naive_base(past: list[float], kind: str, coefficients: list[list[float]]) ->
     ]
 
 
-def naive_weights(asked: list[float], held: list[list[float]], scale: float) -> list[float]:
-    """Softmax of the scaled cosines, one by one."""
+def naive_weights(
+    asked: list[float], held: list[list[float]], scale: float, neighbours: int | None = None
+) -> list[float]:
+    """Softmax of the scaled cosines, of all or of the largest alone, one by one."""
     cosines = [sum(a * b for a, b in zip(asked, row, strict=True)) for row in held]
-    powers = [math.exp(scale * (cosine - max(cosines))) for cosine in cosines]
+    bar = sorted(cosines, reverse=True)[: neighbours or len(cosines)][-1]
+    powers = [math.exp(scale * (one - max(cosines))) if one >= bar else 0.0 for one in cosines]
     return [power / sum(powers) for power in powers]
 
 
