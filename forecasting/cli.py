@@ -154,9 +154,7 @@ def fit(
 
     panel = read_file(file, time=time, freq=_freq(freq), gaps=gaps)
     _tell_notes(panel.notes)
-    model = RetrievalForecaster(horizon, lookback, neighbours=neighbours, seed=seed)
-    model.panel_ = panel
-    model.fit_panel(panel)
+    model = RetrievalForecaster(horizon, lookback, neighbours=neighbours, seed=seed).fit(panel)
     model.save(bundle)
     best = model.choices_.row(0, named=True)
     click.echo(

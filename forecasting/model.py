@@ -102,7 +102,7 @@ class Forecaster(ABC):
         """Fit on a long frame ``unique_id, ds, y``.
 
         Args:
-            frame: polars, pandas or any eager frame; rows in any order.
+            frame: polars, pandas or any eager frame, rows in any order; or a :class:`Panel`.
 
         Returns:
             The fitted forecaster.
@@ -111,7 +111,9 @@ class Forecaster(ABC):
             InputError: With every fault of the frame.
             TooFewRows: No series is long enough to learn from.
         """
-        self.panel_ = read_frame(frame, freq=self.freq, gaps=self.gaps)
+        self.panel_ = (
+            frame if isinstance(frame, Panel) else read_frame(frame, freq=self.freq, gaps=self.gaps)
+        )
         return self.fit_panel(self.panel_)
 
     def fit_panel(self, panel: Panel) -> Self:

@@ -52,7 +52,7 @@ def choice_block(model: RetrievalForecaster) -> Table:
         model.choices_.group_by("embedding", "level", maintain_order=True)
         .first()
         .head(MOST_CHOICES)
-        .select("embedding", "level", "scale", "validation_mse")
+        .select("embedding", "level", "softness", "validation_mse")
     )
     return Table(
         best.columns,
@@ -62,7 +62,7 @@ def choice_block(model: RetrievalForecaster) -> Table:
             "themselves."
         ),
         best={"validation_mse": "lower"},
-        decimals={"scale": 1, "validation_mse": 4},
+        decimals={"softness": 3, "validation_mse": 4},
     )
 
 

@@ -35,14 +35,15 @@ from .pairs import PairPolicy
 from .panel import Panel, Values
 from .retrieval_store import load_retrieval, save_retrieval
 from .skill import level_errors
-from .towers import TowerSettings, train_towers
+from .towers import TowerSettings, retrain_towers, train_towers
 from .units import Steps
 from .windows import Windows
 
 EmbeddingKind = Literal["auto", "learned", "raw"]
 SOFTNESS = (0.5, 0.75, 1.0, 1.5)
 """Serving scales tried, as multiples of the one the objective learned."""
-RAW_SCALES = tuple(12.5 * 2**power for power in range(12))
+RAW_SOFTNESS = tuple(0.125 * 2**power for power in range(12))
+"""The same for raw windows, whose scale nobody learned."""
 CHOICE_ORIGINS = 768
 
 
@@ -130,7 +131,21 @@ class RetrievalForecaster(Forecaster):
         self.choices_ = self._choose(panel, held, levels, candidates)
         self.attach(panel)
         self.calibration_: Calibration = calibrate(self.expect, panel, held.origins, self.horizon)
+        self._learn_the_tail(panel)
         return self
+
+    def _learn_the_tail(self, panel: Panel) -> None:
+        """Learn towers and level again with the validation tail; what was chosen stays chosen."""
+        windows = Windows(panel, self.lookback, self.horizon)
+        self.level_ = fit_levels(windows, self.recipe_.units(panel))[self.level_.kind]
+        if self.history_ is not None and self.embedding_.name == "learned":
+            softness = float(self.choices_["softness"][0])
+            again = retrain_towers(
+                panel, self.recipe_, self.pairs, self.towers, self.seed, self.history_
+            )
+            again.scale *= softness
+            self.embedding_ = again
+            self.attach(panel)
 
     def learn(self, panel: Panel) -> None:
         """Fit on a panel; learning and calibrating share one pass here."""
@@ -246,22 +261,19 @@ class RetrievalForecaster(Forecaster):
         trials: list[tuple[float, Embedding, float, LevelKind]] = []
         for embedding in embeddings:
             index = self._index(panel, embedding)
-            scales = (
-                RAW_SCALES
-                if embedding.name == "raw"
-                else tuple(embedding.scale * softness for softness in SOFTNESS)
-            )
-            for scale in scales:
+            for softness in RAW_SOFTNESS if embedding.name == "raw" else SOFTNESS:
+                scale = softness * embedding.scale
                 _, errors = level_errors(index, panel, origins, kept, scale)
-                trials += [(error, embedding, scale, kind) for kind, error in errors.items()]
+                trials += [(error, embedding, softness, kind) for kind, error in errors.items()]
         trials.sort(key=lambda trial: trial[0])
-        _, self.embedding_, self.embedding_.scale, kind = trials[0]
+        _, self.embedding_, softness, kind = trials[0]
+        self.embedding_.scale *= softness
         self.level_ = levels[kind]
         return pl.DataFrame(
             {
                 "embedding": [trial[1].name for trial in trials],
                 "level": [trial[3] for trial in trials],
-                "scale": [trial[2] for trial in trials],
+                "softness": [trial[2] for trial in trials],
                 "validation_mse": [trial[0] for trial in trials],
             }
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +69,7 @@ def train_towers(
     settings: TowerSettings,
     seed: int,
 ) -> tuple[LearnedEmbedding, TrainingHistory]:
-    """Train two towers on pairs from before the cut.
+    """Train two towers on pairs from before the cut, and keep the epoch that forecasts best.
 
     Args:
         panel: Holds the truth behind the held-out origins, for the probe.
@@ -83,43 +83,96 @@ def train_towers(
     Raises:
         TooFewNegatives: The history is so short that all windows overlap.
     """
-    windows = Windows(held.before, recipe.lookback, recipe.horizon)
-    rows = np.arange(0, len(windows), -(-len(windows) // MOST_TRAINED))
-    span = _span(held.before, recipe)
-    units = recipe.units(held.before)
-    pairs = WindowPairs(windows, units, recipe.normaliser, policy, rows=rows, span=span)
-    holds = "continuation" if policy == "continuation" else "window"
-    towers = _build(recipe, settings, holds, seed)
-    objective = ContrastiveObjective(temperature=START_TEMPERATURE, min_negatives=1)
-    size = max(2, min(settings.batch_size, len(rows) // 2))
-    per_epoch = max(1, len(rows) // size)
-    trainer = Trainer(
-        towers,
-        objective,
-        epochs=max(2, math.ceil(settings.steps / per_epoch)),
-        batch_size=size,
-        learning_rate=settings.learning_rate,
-        patience=max(2, math.ceil(PATIENCE_STEPS / per_epoch)),
-        seed=seed,
-    )
-    step = max(1, len(held.origins) // PROBE_ORIGINS)
-    origins = held.origins[::step]
-    stride = max(1, len(windows) // PROBE_WINDOWS)
+    pairs = _pairs(held.before, recipe, policy)
+    trainer = _trainer(recipe, policy, settings, seed, len(pairs), epochs=None)
+    origins = held.origins[:: max(1, len(held.origins) // PROBE_ORIGINS)]
+    stride = max(1, len(pairs.windows) // PROBE_WINDOWS)
 
     def skill(encoder: nn.Module) -> float:
         assert isinstance(encoder, DualEncoder)
-        embedding = LearnedEmbedding(encoder, 1 / objective.temperature, holds=holds)
-        index = ContinuationIndex(held.before, recipe, embedding, stride=stride)
+        index = ContinuationIndex(held.before, recipe, _embedding(trainer, policy), stride=stride)
         alone, with_index = level_errors(index, panel, origins, levels)
         best = min(alone.values())
         # A level that is never wrong, as on a constant series, leaves no share to be saved.
         return (best - min(with_index.values())) / (best or 1.0)
 
+    history = _run(trainer, pairs, skill)
+    return _embedding(trainer, policy), history
+
+
+def retrain_towers(
+    panel: Panel,
+    recipe: Recipe,
+    policy: PairPolicy,
+    settings: TowerSettings,
+    seed: int,
+    history: TrainingHistory,
+) -> LearnedEmbedding:
+    """Train again on everything, for as long as turned out best before the cut.
+
+    Args:
+        panel: All rows that may be seen.
+        recipe: How windows are normalised.
+        policy: What a pair is.
+        settings: Shape and training.
+        seed: As in the first training.
+        history: Of the first training.
+    """
+    pairs = _pairs(panel, recipe, policy)
+    best = next(epoch for epoch in history.epochs if epoch.epoch == history.best_epoch)
+    steps = best.steps * (best.epoch + 1)
+    size = min(settings.batch_size, len(pairs) // 2)
+    epochs = max(1, round(steps * size / len(pairs)))
+    trainer = _trainer(recipe, policy, settings, seed, len(pairs), epochs=epochs)
+    _run(trainer, pairs, None)
+    return _embedding(trainer, policy)
+
+
+def _pairs(panel: Panel, recipe: Recipe, policy: PairPolicy) -> WindowPairs:
+    windows = Windows(panel, recipe.lookback, recipe.horizon)
+    rows = np.arange(0, len(windows), -(-len(windows) // MOST_TRAINED))
+    units, span = recipe.units(panel), _span(panel, recipe)
+    return WindowPairs(windows, units, recipe.normaliser, policy, rows=rows, span=span)
+
+
+def _trainer(
+    recipe: Recipe,
+    policy: PairPolicy,
+    settings: TowerSettings,
+    seed: int,
+    rows: int,
+    *,
+    epochs: int | None,
+) -> Trainer:
+    size = max(2, min(settings.batch_size, rows // 2))
+    per_epoch = max(1, rows // size)
+    return Trainer(
+        _build(recipe, settings, _holds(policy), seed),
+        ContrastiveObjective(temperature=START_TEMPERATURE, min_negatives=1),
+        epochs=epochs or max(2, math.ceil(settings.steps / per_epoch)),
+        batch_size=size,
+        learning_rate=settings.learning_rate,
+        patience=max(2, math.ceil(PATIENCE_STEPS / per_epoch)),
+        seed=seed,
+    )
+
+
+def _run(
+    trainer: Trainer, pairs: WindowPairs, probe: Callable[[nn.Module], float] | None
+) -> TrainingHistory:
     # A simple history needs few dimensions: here a low rank is a finding, not a fault.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DimensionalCollapse)
-        history = trainer.fit(pairs, skill)
-    return LearnedEmbedding(towers, 1 / objective.temperature, holds=holds), history
+        return trainer.fit(pairs, probe)
+
+
+def _embedding(trainer: Trainer, policy: PairPolicy) -> LearnedEmbedding:
+    scale = 1 / trainer.objective.temperature
+    return LearnedEmbedding(trainer.encoder, scale, holds=_holds(policy))
+
+
+def _holds(policy: PairPolicy) -> str:
+    return "continuation" if policy == "continuation" else "window"
 
 
 def _build(recipe: Recipe, settings: TowerSettings, holds: str, seed: int) -> DualEncoder:
