@@ -30,7 +30,7 @@ Rows = NDArray[np.int64]
 
 _FIRST_TILE = 1024
 _TILE = 4096  # with 256 queries a tile of similarities is 4 MiB
-_PAIRS = 1024  # pairs scored at once: in float64 they still fit the L2 cache
+_PAIRS = 512  # pairs scored at once: in float64 they still fit the L2 cache
 _FLOOR = np.float32(-2.0)  # below every cosine, above the -inf of a pair out of scope
 
 
@@ -86,9 +86,10 @@ def hits_within(
 def score_pairs(queries: Floats, vectors: Floats, query: Rows, row: Rows) -> Floats:
     """Give the similarity of pairs, each by itself: float64 sum, float32 answer in [-1, 1]."""
     out = np.empty(len(query), dtype=np.float32)
+    wide = queries.astype(np.float64)
     for start in range(0, len(query), _PAIRS):
         piece = slice(start, start + _PAIRS)
-        left = queries.take(query[piece], axis=0).astype(np.float64)
+        left = wide.take(query[piece], axis=0)
         right = vectors.take(row[piece], axis=0).astype(np.float64)
         out[piece] = np.einsum("pd,pd->p", left, right)
     return np.clip(out, -1.0, 1.0, out=out)
