@@ -42,7 +42,7 @@ class Blend:
     Attributes:
         sources: Who is asked.
         weights: Weight of each, by name; a source with weight 0 fills quotas only.
-        quotas: Places of each list reserved for a source, by name.
+        quotas: How many of a source's own first items must stand in each list, by name.
     """
 
     sources: Sequence[Source]
@@ -108,10 +108,10 @@ class Proposal:
         quotas: Mapping[str, int],
         k: int,
     ) -> Proposal:
-        """Give the last places of each list to sources that have a quota and too few places.
+        """See to it that the first items of a source that has a quota stand in each list.
 
-        A source's own best items go in at the end of the list, behind those ranked by score; their
-        score continues below the last one kept, so scores never rise along a list.
+        Those that are not listed yet go in at the end, behind those ranked by score, and take the
+        score of the last one there, so scores never rise along a list.
         """
         if not quotas:
             return self
@@ -144,29 +144,29 @@ class Proposal:
                 strict=True,
             )
         ]
+        protected: set[int] = set()
         for name, quota in quotas.items():
-            lacking = quota - sum(entry[2] == name for entry in entries)
-            if lacking <= 0:
-                continue
-            listed = {entry[0] for entry in entries}
             own = parts[name][row].copy()
             own[barred[row]] = -np.inf
-            best = rank_rows(own[None], quota + len(listed)).items
-            chosen = [int(item) for item in best if int(item) not in listed][:lacking]
-            entries = _make_room(entries, max(k - len(chosen), 0), set(quotas))
+            best = rank_rows(own[None], min(quota, k)).items.tolist()
+            listed = {entry[0] for entry in entries}
+            protected |= set(best) & listed
+            chosen = [item for item in best if item not in listed][: k - len(protected)]
+            entries = _make_room(entries, k - len(chosen), protected)
+            protected |= set(chosen)
             below = entries[-1][1] if entries else 0.0
             entries += [(item, below, name) for item in chosen]
         return entries
 
 
 def _make_room(
-    entries: list[tuple[int, float, str]], kept: int, reserved: set[str]
+    entries: list[tuple[int, float, str]], kept: int, protected: set[int]
 ) -> list[tuple[int, float, str]]:
     """Drop the last entries that no quota protects, until at most ``kept`` are left."""
     surplus = len(entries) - kept
     out: list[tuple[int, float, str]] = []
     for entry in reversed(entries):
-        if surplus > 0 and entry[2] not in reserved:
+        if surplus > 0 and entry[0] not in protected:
             surplus -= 1
             continue
         out.append(entry)
