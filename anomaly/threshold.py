@@ -46,14 +46,18 @@ class Threshold:
     effective_rate: float
 
     @property
+    def rank(self) -> int:
+        """Which of the n ascending held-out scores it is, counted from 1."""
+        return threshold_rank(self.calibrated_on, self.false_alarm_rate)
+
+    @property
     def interval(self) -> tuple[float, float]:
         """Where the realised false-alarm rate lies with 95 % confidence.
 
         The rate over all draws of n normal rows is Beta(n + 1 - r, r) distributed, with r the rank
         of the threshold, when normal rows stay what they were and scores do not tie.
         """
-        rank = threshold_rank(self.calibrated_on, self.false_alarm_rate)
-        law = stats.beta(self.calibrated_on + 1 - rank, rank)
+        law = stats.beta(self.calibrated_on + 1 - self.rank, self.rank)
         return float(law.ppf(0.025)), float(law.ppf(0.975))
 
     def alerts(self, scores: ArrayLike) -> NDArray[np.bool_]:

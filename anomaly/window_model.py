@@ -3,9 +3,8 @@
 In: normal series [T, C] of one kind. Out: a :class:`WindowModel` that scores the windows ending at
 given steps. Its parts (``window_parts.py``) look at the last value, the window, what the main
 directions of normal windows cannot express, and the window in a learned space. Each part's
-distance is divided by its mean among normal windows, leave-one-out with everything that overlaps
-left out too, and the parts are joined by their geometric mean: no part's scale matters, and what
-several parts find strange stands out.
+distance is measured in units of what it varies by among normal windows (leave-one-out, with
+everything that overlaps left out too), and the parts are added: the rule of ``model.py`` for rows.
 """
 
 from __future__ import annotations
@@ -35,9 +34,6 @@ DIRECTIONS = 48
 MOST_TO_MEASURE = 1000
 CHUNK = 4096
 """Windows scored at a time: bounds the memory, not the answer."""
-
-SOFTENING = 0.05
-"""Share of the normal mean added to each part, so that one part's 0 does not silence the others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +79,7 @@ class WindowModel:
         k: Neighbours that a distance is the mean of.
         main: Main directions of normal windows.
         space: The learned space, or None without that part.
-        means: Part -> its mean among normal windows; the keys are the parts in use, in order.
+        spreads: Part -> what its distances vary by; the keys are the parts in use, in order.
         reference: The normal windows.
     """
 
@@ -94,13 +90,13 @@ class WindowModel:
         k: int,
         main: MainDirections,
         space: WindowSpace | None,
-        means: Mapping[PartName, float],
+        spreads: Mapping[PartName, float],
         reference: ReferenceWindows,
     ) -> None:
         self.centre, self.scale, self.k = centre, scale, k
-        self.main, self.space, self.means = main, space, dict(means)
+        self.main, self.space, self.spreads = main, space, dict(spreads)
         self.reference = reference
-        self.parts = {name: _build(name, main, space, reference.windows) for name in means}
+        self.parts = {name: _build(name, main, space, reference.windows) for name in spreads}
 
     @property
     def lookback(self) -> int:
@@ -113,21 +109,24 @@ class WindowModel:
         return scaled
 
     def strangeness(self, windows: Windows) -> dict[PartName, Floats]:
-        """Measure standardised windows, each part in its normal mean, [N] a part."""
-        out = {name: np.empty(len(windows)) for name in self.means}
+        """Measure standardised windows, each part in its normal spread, [N] a part."""
+        out = {name: np.empty(len(windows)) for name in self.spreads}
         for start in range(0, len(windows), CHUNK):
             piece = slice(start, start + CHUNK)
             for name, part in self.parts.items():
                 distances, _ = part.measure(windows[piece], self.k)
-                out[name][piece] = distances.mean(axis=1) / self.means[name]
+                out[name][piece] = distances.mean(axis=1) / self.spreads[name]
         return out
 
     def normal_strangeness(self, values: Values, owner: int, ends: Integers) -> Floats:
         """Score windows of a fitted series, references that overlap them left out, [N]."""
         windows = cut(self.standardise(values), self.lookback, ends)
-        owners = np.full(len(ends), owner)
+        return self.apart(windows, np.full(len(ends), owner), ends)
+
+    def apart(self, windows: Windows, owner: Integers, ends: Integers) -> Floats:
+        """Score standardised windows of known origin, overlapping references left out, [N]."""
         measured = {
-            name: _apart(part, windows, owners, ends, self.reference, self.k) / self.means[name]
+            name: _apart(part, windows, owner, ends, self.reference, self.k) / self.spreads[name]
             for name, part in self.parts.items()
         }
         return join(measured)
@@ -138,14 +137,26 @@ class WindowModel:
 
 
 def join(measured: Mapping[PartName, Floats]) -> Floats:
-    """Join parts by their geometric mean, [N].
+    """Add up what the parts say, [N].
 
-    >>> join({"point": np.array([1.0, 4.0]), "window": np.array([1.0, 1.0])}).round(2)
-    array([1. , 2.01])
+    >>> join({"point": np.array([1.0, 4.0]), "window": np.array([1.0, 1.0])})
+    array([2., 5.])
     """
-    logs = [np.log(value + SOFTENING) for value in measured.values()]
-    joined: Floats = np.exp(np.mean(logs, axis=0)) - SOFTENING
+    joined: Floats = np.sum(list(measured.values()), axis=0)
     return joined
+
+
+def spread_of(distances: Floats) -> float:
+    """What distances vary by: the 10 % to 90 % range of a normal law of the same deviation.
+
+    Where that range is empty the deviation is taken, then the mean, and 1 where all are 0.
+    """
+    known = distances[np.isfinite(distances)]
+    if not len(known):
+        return 1.0
+    low, high = np.quantile(known, [0.1, 0.9])
+    sizes = ((high - low) / 2.563, float(known.std()), float(known.mean()))
+    return next((float(size) for size in sizes if size > 1e-9), 1.0)
 
 
 def learn_window_model(
@@ -186,7 +197,7 @@ def learn_window_model(
         space = learn_windows(pairs, seed=seed, progress=progress)
     k = min(k, max(1, len(reference) - reference.crowding()))
     measured_at = spread_out(np.arange(len(reference)), MOST_TO_MEASURE)
-    means: dict[PartName, float] = {}
+    spreads: dict[PartName, float] = {}
     for name in parts:
         part = _build(name, main, space, reference.windows)
         distances = _apart(
@@ -197,9 +208,8 @@ def learn_window_model(
             reference,
             k,
         )
-        mean = float(np.nanmean(distances))
-        means[name] = mean if mean > 1e-9 else 1.0
-    return WindowModel(centre, scale, k, main, space, means, reference)
+        spreads[name] = spread_of(distances)
+    return WindowModel(centre, scale, k, main, space, spreads, reference)
 
 
 def _build(
@@ -244,5 +254,9 @@ def _choose_reference(scaled: Sequence[Values], lookback: int, size: int) -> Ref
     return ReferenceWindows(
         np.concatenate([np.full(len(e), n) for n, e in zip(numbers, kept, strict=True)]),
         np.concatenate(kept),
-        np.concatenate([cut(scaled[n], lookback, e) for n, e in zip(numbers, kept, strict=True)]),
+        np.ascontiguousarray(
+            np.concatenate(
+                [cut(scaled[n], lookback, e) for n, e in zip(numbers, kept, strict=True)]
+            )
+        ),
     )
