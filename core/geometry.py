@@ -105,8 +105,9 @@ class CosineTally:
             row_max: Largest cosine of each row, [T].
             scratch: A buffer of the tile's shape, overwritten.
         """
-        torch.mul(cosines, 2 * UNIFORMITY_T, out=scratch)
-        scratch.sub_(2 * UNIFORMITY_T).exp_()
+        # 2t (cosine - 1) = -t distance^2 in one sweep, since the sweeps are what a tile costs.
+        at_one = cosines.new_full((), -2 * UNIFORMITY_T)
+        torch.add(at_one, cosines, alpha=2 * UNIFORMITY_T, out=scratch).exp_()
         self.spread += float(scratch.sum())
         self.largest = max(self.largest, float(row_max.max()))
         self.pairs += cosines.shape[0] * (cosines.shape[1] - 1)
@@ -151,8 +152,8 @@ def measure_geometry(anchors: Tensor, positives: Tensor) -> Geometry:
 def finish_geometry(a: Tensor, p: Tensor, tally: CosineTally) -> Geometry:
     """Join the tally of all pairs with what only needs the rows themselves, O(B D^2)."""
     rows, width = a.shape
-    spectra = [_spectrum(a), _spectrum(p)]
     sum_a, sum_p = a.sum(dim=0, dtype=torch.float64), p.sum(dim=0, dtype=torch.float64)
+    spectra = _spectra([a, p], [sum_a / rows, sum_p / rows])
     own = float((a * p).sum(dtype=torch.float64))
     zero = int((a.square().sum(1) == 0).sum()) + int((p.square().sum(1) == 0).sum())
     uniformity = math.log(max(tally.spread / max(tally.pairs, 1), 1e-300))
@@ -164,9 +165,9 @@ def finish_geometry(a: Tensor, p: Tensor, tally: CosineTally) -> Geometry:
         mean_cosine=max(_mean_cosine(a, sum_a), _mean_cosine(p, sum_p)),
         max_cosine=tally.largest,
         cross_cosine=(float(sum_a @ sum_p) - own) / max(rows * (rows - 1), 1),
-        deviation=min(s.deviation for s in spectra),
-        effective_rank=min(s.rank for s in spectra),
-        effective_rank_centred=min(s.rank_centred for s in spectra),
+        deviation=spectra.deviation,
+        effective_rank=spectra.rank,
+        effective_rank_centred=spectra.rank_centred,
         zero_norm_rows=zero,
         rows=rows,
         width=width,
@@ -223,7 +224,8 @@ def check_pair(anchors: Tensor, positives: Tensor) -> None:
 def check_finite(**matrices: Tensor | None) -> None:
     """Refuse matrices (or vectors) with NaN or infinity, by name and row."""
     for name, x in matrices.items():
-        if x is None:
+        # A finite sum has no other but finite terms, and costs a tenth of asking each.
+        if x is None or bool(torch.isfinite(x.detach().sum())):
             continue
         wrong = ~torch.isfinite(x)
         bad = (wrong.any(dim=1) if x.ndim > 1 else wrong).nonzero().flatten()
@@ -235,34 +237,35 @@ def check_finite(**matrices: Tensor | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spectrum:
+class _Spectra:
     deviation: float
     rank: float
     rank_centred: float
 
 
-def _spectrum(x: Tensor) -> _Spectrum:
-    rows, width = x.shape
-    moment = (x.T @ x).double() / rows
-    mean = x.mean(dim=0, dtype=torch.float64)
-    covariance = moment - torch.outer(mean, mean)
-    variance = covariance.diagonal().clamp_min(0)
-    return _Spectrum(
-        deviation=float(variance.min().sqrt()) * math.sqrt(width),
-        rank=_effective_rank(moment),
-        rank_centred=_effective_rank(covariance),
+def _spectra(views: list[Tensor], means: list[Tensor]) -> _Spectra:
+    """The smallest of each number over the views, from one decomposition of all."""
+    moments = torch.stack([(x.T @ x).double() / len(x) for x in views])
+    centre = torch.stack(means)
+    covariances = moments - centre[:, :, None] * centre[:, None, :]
+    variance = covariances.diagonal(dim1=1, dim2=2).min().clamp_min(0)
+    ranks = _effective_ranks(torch.cat([moments, covariances]))
+    return _Spectra(
+        deviation=math.sqrt(float(variance) * moments.shape[1]),
+        rank=min(ranks[: len(views)]),
+        rank_centred=min(ranks[len(views) :]),
     )
 
 
-def _effective_rank(second_moment: Tensor) -> float:
-    eigenvalues = torch.linalg.eigvalsh(second_moment)
-    largest = float(eigenvalues[-1])
-    if largest <= 0:
-        return 1.0
+def _effective_ranks(second_moments: Tensor) -> list[float]:
+    eigenvalues = torch.linalg.eigvalsh(second_moments)
+    largest = eigenvalues[:, -1:].clamp_min(0)
     # Below the rounding error of the sum, an eigenvalue is noise and would fake a rank.
-    singular = eigenvalues[eigenvalues > 1e-7 * largest].sqrt()
-    share = singular / singular.sum()
-    return float(torch.exp(-(share * share.log()).sum()))
+    singular = torch.where(eigenvalues > 1e-7 * largest, eigenvalues, 0.0).sqrt()
+    total = singular.sum(dim=1, keepdim=True)
+    share = singular / torch.where(total > 0, total, 1.0)  # all zero: entropy 0, rank 1
+    ranks: list[float] = torch.special.entr(share).sum(dim=1).exp().tolist()
+    return ranks
 
 
 def _mean_cosine(x: Tensor, total: Tensor) -> float:
