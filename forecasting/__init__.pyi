@@ -1,4 +1,6 @@
 from .backtest import Backtest, backtest, rolling_cutoffs
+from .blend import Blend
+from .blend_explanation import BlendExplanation
 from .calibration import Calibration
 from .episodes import Episode, Explanation
 from .files import read_file
@@ -20,6 +22,8 @@ from .windows import Windows, too_short
 
 __all__ = [
     "Backtest",
+    "Blend",
+    "BlendExplanation",
     "Calibration",
     "DirectRidge",
     "Episode",

@@ -1,8 +1,10 @@
 """Intervals that hold: how wrong a model was at earlier origins, step by step.
 
 In: a model's forecasts from origins whose truth is known and was not learned from. Out: for each
-step of the horizon the error, in units of each window's own spread, that the asked share of those
-forecasts stayed within (split conformal, Vovk et al. 2005; Lei et al. 2018, arXiv 1604.04173).
+step of the horizon the rank among the model's draws, counted from their middle, that the asked
+share of those truths stayed within: split conformal prediction (Vovk et al. 2005; Lei et al. 2018,
+arXiv 1604.04173) with a rank for a score (Chernozhukov et al. 2021). For a model without draws the
+rank is the error, in units of each window's own spread.
 """
 
 from __future__ import annotations
@@ -10,17 +12,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..core import SettingError, TooFewRows
-from .holdout import batches
+from .bounds import ranks
+from .holdout import batches, slices
 from .normalisers import deviation, training_deviations
 from .origins import Origins, futures, pasts
 from .panel import Panel, Values
 
 _BATCH = 1024
+DRAWN = 128
+"""Origins whose draws, [O, M, H], are held at a time."""
 # A window flatter than this share of its series' usual movement is given that share: errors after
 # a flat stretch are small, not zero.
 SPREAD_FLOOR = 0.1
@@ -28,10 +34,10 @@ SPREAD_FLOOR = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """Sorted errors of earlier forecasts.
+    """How far out earlier truths lay.
 
     Attributes:
-        errors: Absolute errors over the spread of their window, each step sorted, [N, H].
+        errors: Absolute ranks of earlier truths (see :func:`ranks`), each step sorted, [N, H].
         usual: Id of each series -> its deviation over the rows that were fitted on.
         window: Rows over which a window's own spread is taken.
     """
@@ -41,21 +47,36 @@ class Calibration:
     window: int
 
     def half_width(self, level: int) -> Values:
-        """The error that ``level`` percent of forecasts stay within, [H].
+        """The rank that ``level`` percent of truths stay within, [H].
 
         Raises:
             TooFewRows: Fewer windows than the level needs: n >= level / (100 - level).
         """
+        return self._within(Fraction(level, 100), f"a {level} % interval")
+
+    def rank(self, quantile: float) -> Values:
+        """The rank that stands for a quantile, [H]: a bound of the interval between it and 1 - it.
+
+        Raises:
+            TooFewRows: As in :meth:`half_width`.
+        """
+        share = abs(2 * Fraction(str(quantile)) - 1)
+        if not share:
+            return np.zeros(self.errors.shape[1])
+        reach = self._within(share, f"the quantile {quantile}")
+        return reach if quantile > 0.5 else -reach
+
+    def _within(self, share: Fraction, asked: str) -> Values:
         count = len(self.errors)
-        rank = math.ceil((count + 1) * level / 100)
-        if rank > count:
-            needed = math.ceil(level / (100 - level))
+        place = math.ceil((count + 1) * share)
+        if place > count:
+            needed = math.ceil(share / (1 - share))
             raise TooFewRows(
-                f"a {level} % interval needs at least {needed} calibration windows, found {count}; "
+                f"{asked} needs at least {needed} calibration windows, found {count}; "
                 "ask for a lower level or fit on a longer history"
             )
-        width: Values = self.errors[rank - 1]
-        return width
+        reach: Values = self.errors[place - 1]
+        return reach
 
     def spread(self, panel: Panel, origins: Origins) -> Values:
         """The unit of the errors at each origin, [O]."""
@@ -63,21 +84,30 @@ class Calibration:
 
 
 def calibrate(
-    expect: Callable[[Panel, Origins], Values], panel: Panel, origins: Origins, horizon: int
+    expect: Callable[[Panel, Origins], Values],
+    panel: Panel,
+    origins: Origins,
+    horizon: int,
+    *,
+    draws: Callable[[Panel, Origins, Values], Values],
 ) -> Calibration:
-    """Collect the errors of a model at origins it has not learned from.
+    """Collect how far out the truth lay at origins a model has not learned from.
 
     Args:
         expect: The model: panel and origins in, [O, H] out.
         panel: Holds the truth.
         origins: Where to forecast from; their futures are known.
         horizon: H.
+        draws: Its equally likely futures: panel, origins and [O, H] in, [O, M, H] out.
     """
     usual = dict(zip(panel.ids, training_deviations(panel).tolist(), strict=True))
     errors = []
-    for part in batches(origins, _BATCH):
-        miss = np.abs(futures(panel, part, horizon) - expect(panel, part))
-        errors.append(miss / window_spread(panel, part, horizon, usual)[:, None])
+    mean = np.concatenate([expect(panel, part) for part in batches(origins, _BATCH)])
+    for rows in slices(len(origins), DRAWN):
+        part = origins[rows]
+        possible = np.sort(draws(panel, part, mean[rows]), axis=1)
+        spread = window_spread(panel, part, horizon, usual)
+        errors.append(np.abs(ranks(possible, futures(panel, part, horizon), spread)))
     return Calibration(np.sort(np.concatenate(errors), axis=0), usual, horizon)
 
 

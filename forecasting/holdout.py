@@ -80,7 +80,12 @@ def hold_out(panel: Panel, lookback: int, horizon: int, *, most: int = MOST_ORIG
 
 def batches(origins: Origins, size: int) -> list[Origins]:
     """Origins in slices of at most ``size``."""
-    return [origins[start : start + size] for start in range(0, len(origins), size)]
+    return [origins[rows] for rows in slices(len(origins), size)]
+
+
+def slices(count: int, size: int) -> list[slice]:
+    """``range(count)`` in slices of at most ``size``."""
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
 def _thin(origins: Origins, most: int) -> Origins:

@@ -9,23 +9,26 @@ frames and the minimum length come from here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ..core import SettingError, TooFewRows
-from .calibration import calibrate, check_levels
+from .bounds import at_ranks, check_quantiles
+from .calibration import DRAWN, calibrate, check_levels
 from .frames import Gaps, read_frame
 from .frequency import Frequency
-from .holdout import batches, hold_out
+from .holdout import HeldOut, batches, hold_out, slices
 from .origins import Origins, complete, latest_origins, pasts
 from .panel import Panel, Values
 from .units import Steps
 
 Band = tuple[Values, Values]
+Family = Literal["direct", "naive", "retrieval"]
 # Few enough at a time for an index to weigh in double precision, as an explanation does.
 _BATCH = 256
 
@@ -37,10 +40,12 @@ class Forecast:
     Attributes:
         mean: Expected values, [O, H].
         bands: Level in percent -> lower and upper bound, each [O, H].
+        quantiles: Probability -> the value that is not exceeded with it, [O, H].
     """
 
     mean: Values
     bands: Mapping[int, Band] = field(default_factory=dict)
+    quantiles: Mapping[float, Values] = field(default_factory=dict)
 
 
 class Forecaster(ABC):
@@ -54,6 +59,8 @@ class Forecaster(ABC):
         gaps: What absent rows become, as in :func:`read_frame`.
         alias: Name of the model's column; None takes the class name.
     """
+
+    family: ClassVar[Family] = "direct"
 
     def __init__(
         self,
@@ -84,6 +91,32 @@ class Forecaster(ABC):
 
         Every origin's last L rows are complete; callers see to that.
         """
+
+    def rehearse(self, panel: Panel, held: HeldOut) -> None:
+        """Learn from the rows before a cut, and make what choices there are on the tail behind it.
+
+        Args:
+            panel: Holds the tail.
+            held: The cut.
+
+        Between this and :meth:`learn`, the model is one that has not learned from the tail: what it
+        forecasts there tells how far off it will be.
+        """
+        del panel
+        self.learn(held.before)
+
+    def draws(self, panel: Panel, origins: Origins, mean: Values) -> Values:
+        """Equally likely futures after each origin, [O, M, H].
+
+        What a model without any can say is its mean, M = 1: then its bands are as wide for all
+        windows of one spread.
+        """
+        del panel, origins
+        return mean[:, None]
+
+    def ready(self, panel: Panel, origins: Origins) -> NDArray[np.bool_]:
+        """Which origins can be forecast from, [O]: those whose last L rows are complete."""
+        return complete(pasts(panel, origins, self.lookback))
 
     def attach(self, panel: Panel) -> None:
         """Get ready to forecast from origins of a panel that goes on behind what was learned.
@@ -119,61 +152,107 @@ class Forecaster(ABC):
     def fit_panel(self, panel: Panel) -> Self:
         """Fit on a panel: learn on its earlier part, calibrate on its tail, then learn on all."""
         held = hold_out(panel, self.lookback, self.horizon)
-        self.learn(held.before)
+        self.rehearse(panel, held)
         self.attach(panel)
-        self.calibration_ = calibrate(self.expect, panel, held.origins, self.horizon)
+        self.calibration_ = calibrate(
+            self.expect, panel, held.origins, self.horizon, draws=self.draws
+        )
         self.learn(panel)
         self.attach(panel)
         return self
 
-    def forecast(self, panel: Panel, origins: Origins, levels: Sequence[int] = ()) -> Forecast:
+    def forecast(
+        self,
+        panel: Panel,
+        origins: Origins,
+        levels: Sequence[int] = (),
+        quantiles: Sequence[float] = (),
+    ) -> Forecast:
         """Forecast from given origins of a panel, which may go on behind them.
 
         Args:
             panel: Rows up to (at least) every origin.
             origins: Where to start; their last L rows must be complete.
             levels: Interval levels in percent.
+            quantiles: Probabilities.
 
         Returns:
-            Means [O, H] and one band a level.
+            Means [O, H], one band a level and one array a quantile.
 
         Raises:
             TooFewRows: A level asks for more calibration windows than there are.
         """
+        levels, quantiles = check_levels(levels), check_quantiles(quantiles)
         mean = self.expect(panel, origins)
-        if not levels:
+        if not (levels or quantiles):
             return Forecast(mean)
+        return join_forecasts(
+            [
+                self._bound(panel, origins[rows], mean[rows], levels, quantiles)
+                for rows in slices(len(origins), DRAWN)
+            ]
+        )
+
+    def _bound(
+        self,
+        panel: Panel,
+        origins: Origins,
+        mean: Values,
+        levels: Sequence[int],
+        quantiles: Sequence[float],
+    ) -> Forecast:
+        """Bands and quantiles: draws, read at the ranks that earlier truths stayed within."""
+        draws = np.sort(self.draws(panel, origins, mean), axis=1)
         spread = self.calibration_.spread(panel, origins)
         bands: dict[int, Band] = {}
-        for level in check_levels(levels):
-            half = self.calibration_.half_width(level) * spread[:, None]
-            bands[level] = (mean - half, mean + half)
-        return Forecast(mean, bands)
+        for level in levels:
+            reach = self.calibration_.half_width(level)
+            low, high = at_ranks(draws, -reach, spread), at_ranks(draws, reach, spread)
+            bands[level] = (np.minimum(low, mean), np.maximum(high, mean))
+        return Forecast(
+            mean,
+            bands,
+            {q: at_ranks(draws, self.calibration_.rank(q), spread) for q in quantiles},
+        )
 
-    def predict(self, level: Sequence[int] = ()) -> Any:
-        """Forecast the H steps after the last row of every series.
+    def predict(
+        self,
+        level: Sequence[int] = (),
+        quantiles: Sequence[float] = (),
+        *,
+        horizon: int | None = None,
+    ) -> Any:
+        """Forecast the steps after the last row of every series.
 
         Args:
             level: Interval levels in percent, e.g. ``[80, 95]``.
+            quantiles: Probabilities, e.g. ``[0.1, 0.5, 0.9]``.
+            horizon: How many steps, at most H; None for all H.
 
         Returns:
-            A frame of the caller's kind: id, time, one column named ``alias``, and
-            ``alias-lo-80``, ``alias-hi-80`` for each level. Series without a complete last window
-            are left out and named in ``skipped_``.
+            A frame of the caller's kind: id, time, one column named ``alias``, ``alias-lo-80`` and
+            ``alias-hi-80`` for each level, ``alias-q-10`` for the quantile 0.1. Series that cannot
+            be forecast are left out and named in ``skipped_``.
 
         Raises:
-            TooFewRows: No series has a complete last window.
+            TooFewRows: No series can be forecast, or too few calibration windows for a level.
         """
+        horizon = self.horizon if horizon is None else horizon
+        if not 1 <= horizon <= self.horizon:
+            raise SettingError(
+                f"horizon {horizon} is not within the {self.horizon} steps that were fitted"
+            )
         panel, origins = self.panel_, self.predictable_origins()
-        forecast = join_forecasts(
-            [self.forecast(panel, part, level) for part in batches(origins, _BATCH)]
+        whole = join_forecasts(
+            [self.forecast(panel, part, level, quantiles) for part in batches(origins, _BATCH)]
         )
-        return panel.answer(forecast_columns(panel, origins, {self.alias: forecast}, self.horizon))
+        shown = shorten(whole, horizon)
+        return panel.answer(forecast_columns(panel, origins, {self.alias: shown}, horizon))
 
     def predictable_origins(self) -> Origins:
-        """The last row of each series whose last L rows are complete; names the others."""
+        """The last row of each series that can be forecast; names the others."""
         origins = latest_origins(self.panel_)
-        whole = complete(pasts(self.panel_, origins, self.lookback))
+        whole = self.ready(self.panel_, origins)
         self.skipped_ = {
             self.panel_.ids[number]: f"its last {self.lookback} rows are not complete"
             for number in origins.series[~whole]
@@ -185,6 +264,22 @@ class Forecaster(ABC):
             )
         return origins[whole]
 
+    def explainable_origin(self, series_id: Hashable | None) -> Origins:
+        """The last row of one series, the first for None.
+
+        Raises:
+            UnknownId: No such series; names the closest.
+            TooFewRows: It cannot be forecast; says why.
+        """
+        panel = self.panel_
+        number = 0 if series_id is None else panel.number_of(series_id)
+        origins = self.predictable_origins()
+        origin = origins[origins.series == number]
+        if not len(origin):
+            name = panel.ids[number]
+            raise TooFewRows(f"series {name!r} cannot be explained: {self.skipped_[name]}")
+        return origin
+
 
 def join_forecasts(pieces: Sequence[Forecast]) -> Forecast:
     """Forecasts from consecutive origins as one."""
@@ -195,7 +290,17 @@ def join_forecasts(pieces: Sequence[Forecast]) -> Forecast:
         )
         for level in pieces[0].bands
     }
-    return Forecast(np.concatenate([piece.mean for piece in pieces]), bands)
+    quantiles = {
+        q: np.concatenate([piece.quantiles[q] for piece in pieces]) for q in pieces[0].quantiles
+    }
+    return Forecast(np.concatenate([piece.mean for piece in pieces]), bands, quantiles)
+
+
+def shorten(whole: Forecast, horizon: int) -> Forecast:
+    """The first steps of a forecast."""
+    bands = {level: (lo[:, :horizon], hi[:, :horizon]) for level, (lo, hi) in whole.bands.items()}
+    quantiles = {q: values[:, :horizon] for q, values in whole.quantiles.items()}
+    return Forecast(whole.mean[:, :horizon], bands, quantiles)
 
 
 def forecast_columns(
@@ -213,4 +318,6 @@ def forecast_columns(
         for level, (low, high) in forecast.bands.items():
             columns[f"{alias}-lo-{level}"] = pl.Series(low.ravel())
             columns[f"{alias}-hi-{level}"] = pl.Series(high.ravel())
+        for q, values in forecast.quantiles.items():
+            columns[f"{alias}-q-{100 * q:.6g}"] = pl.Series(values.ravel())
     return columns

@@ -23,6 +23,8 @@ class Repeat(Forecaster):
         freq, gaps, alias: As in :class:`Forecaster`.
     """
 
+    family = "naive"
+
     def __init__(
         self,
         horizon: int,
@@ -52,6 +54,8 @@ class SeasonalNaive(Forecaster):
     Raises:
         SettingError: A season shorter than one row.
     """
+
+    family = "naive"
 
     def __init__(
         self,

@@ -20,13 +20,13 @@ import numpy as np
 import polars as pl
 
 from ..core import SettingError, TooFewNegatives, TooFewRows, TrainingHistory
-from .calibration import Calibration, calibrate
 from .continuations import ContinuationIndex, Recipe
+from .draws import draw_lifts
 from .embeddings import Embedding, RawEmbedding
 from .episodes import Explanation, explain_origin
 from .frames import Gaps
 from .frequency import Frequency
-from .holdout import HeldOut, hold_out
+from .holdout import HeldOut
 from .levels import Level, LevelKind, check_level, fit_levels, summarise
 from .model import Forecaster
 from .normalisers import Normaliser, training_deviations
@@ -74,6 +74,8 @@ class RetrievalForecaster(Forecaster):
         SettingError: Settings that cannot work.
     """
 
+    family = "retrieval"
+
     def __init__(
         self,
         horizon: int,
@@ -107,9 +109,8 @@ class RetrievalForecaster(Forecaster):
         self.stride = stride
         self.seed = seed
 
-    def fit_panel(self, panel: Panel) -> Self:
-        """Train before the cut, choose and calibrate behind it, index everything."""
-        held = hold_out(panel, self.lookback, self.horizon)
+    def rehearse(self, panel: Panel, held: HeldOut) -> None:
+        """Train before the cut, choose behind it."""
         windows = Windows(held.before, self.lookback, self.horizon)
         if not len(windows):
             raise TooFewRows(
@@ -129,13 +130,9 @@ class RetrievalForecaster(Forecaster):
         self.history_: TrainingHistory | None = None
         candidates = self._embeddings(panel, held, levels)
         self.choices_ = self._choose(panel, held, levels, candidates)
-        self.attach(panel)
-        self.calibration_: Calibration = calibrate(self.expect, panel, held.origins, self.horizon)
-        self._learn_the_tail(panel)
-        return self
 
-    def _learn_the_tail(self, panel: Panel) -> None:
-        """Learn towers and level again with the validation tail; what was chosen stays chosen."""
+    def learn(self, panel: Panel) -> None:
+        """Learn towers and level again on all rows; what was chosen stays chosen."""
         windows = Windows(panel, self.lookback, self.horizon)
         self.level_ = fit_levels(windows, self.recipe_.units(panel))[self.level_.kind]
         if self.history_ is not None and self.embedding_.name == "learned":
@@ -145,11 +142,6 @@ class RetrievalForecaster(Forecaster):
             )
             again.scale *= softness
             self.embedding_ = again
-            self.attach(panel)
-
-    def learn(self, panel: Panel) -> None:
-        """Fit on a panel; learning and calibrating share one pass here."""
-        self.fit_panel(panel)
 
     def attach(self, panel: Panel) -> None:
         """Index every complete window of the panel, in the order they became complete."""
@@ -171,6 +163,12 @@ class RetrievalForecaster(Forecaster):
         base = self.level_.base(summarise(pasts(panel, origins, self.lookback)))
         return base + recalled.future - self.level_.base(recalled.summary)
 
+    def draws(self, panel: Panel, origins: Origins, mean: Values) -> Values:
+        """Continuations drawn by their weights, hung on the level of each past, [O, M, H]."""
+        del mean
+        base = self.level_.base(summarise(pasts(panel, origins, self.lookback)))
+        return base[:, None] + draw_lifts(self.index_, self.level_, panel, origins)
+
     def explain(
         self, series_id: Hashable | None = None, *, episodes: int = 8, min_gap: int | None = None
     ) -> Explanation:
@@ -189,13 +187,13 @@ class RetrievalForecaster(Forecaster):
             UnknownId: No such series; names the closest.
             TooFewRows: Its last window is not complete.
         """
-        panel = self.panel_
-        number = 0 if series_id is None else panel.number_of(series_id)
-        origins = self.predictable_origins()
-        origin = origins[origins.series == number]
-        if not len(origin):
-            name = panel.ids[number]
-            raise TooFewRows(f"series {name!r} cannot be explained: {self.skipped_[name]}")
+        origin = self.explainable_origin(series_id)
+        return self.explain_at(self.panel_, origin, episodes=episodes, min_gap=min_gap)
+
+    def explain_at(
+        self, panel: Panel, origin: Origins, *, episodes: int = 8, min_gap: int | None = None
+    ) -> Explanation:
+        """Take the forecast from one origin apart; see :meth:`explain`."""
         return explain_origin(
             self.index_,
             self.level_,

@@ -11,17 +11,17 @@ from dataclasses import asdict
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 import polars as pl
 import torch
 
-from ..core import ExactIndex, build_dual, describe_dual, load_bundle, save_bundle
-from .calibration import Calibration
+from ..core import ExactIndex, Packed, build_dual, describe_dual, load_bundle, save_bundle
+from .calibration_store import pack_calibration, unpack_calibration
 from .continuations import ContinuationIndex, Recipe
 from .embeddings import Embedding, LearnedEmbedding, RawEmbedding
 from .frequency import Frequency
 from .levels import Level
 from .normalisers import Normaliser
+from .panel import Panel
 from .panel_store import pack_panel, unpack_panel
 from .towers import TowerSettings
 
@@ -37,44 +37,51 @@ Fitted = TypeVar("Fitted", bound="RetrievalForecaster")
 def save_retrieval(model: RetrievalForecaster, path: str | PathLike[str]) -> None:
     """Save a fitted forecaster."""
     panel_settings, tables = pack_panel(model.panel_)
+    calibration_settings, tensors = pack_calibration(model.calibration_, model.panel_)
+    packed = pack_retrieval(model)
+    save_bundle(
+        path,
+        kind=KIND,
+        config=panel_settings | calibration_settings | packed.config,
+        tensors=tensors | packed.tensors,
+        tables=tables | packed.tables,
+        fingerprint=model.embedding_.fingerprint,
+    )
+
+
+def pack_retrieval(model: RetrievalForecaster) -> Packed:
+    """Take a fitted forecaster apart, all but its panel and calibration."""
     packed = model.index_.index.pack()
     embedding_settings, tensors = _pack_embedding(model.embedding_)
-    calibration = model.calibration_
-    tensors |= {
-        "level.coefficients": torch.from_numpy(model.level_.coefficients),
-        "calibration.errors": torch.from_numpy(calibration.errors),
-        "calibration.usual": torch.tensor(
-            [calibration.usual[series_id] for series_id in model.panel_.ids], dtype=torch.float64
-        ),
-    }
+    tensors["level.coefficients"] = torch.from_numpy(model.level_.coefficients)
     names, units = zip(*model.recipe_.deviations.items(), strict=True)
     config: dict[str, Any] = {
         "settings": _settings(model),
         "embedding": embedding_settings,
         "level": model.level_.kind,
-        "calibration_window": calibration.window,
-        **panel_settings,
         **packed.config,
     }
-    tables |= {
+    tables = {
         "units": pl.DataFrame({"id": list(names), "unit": list(units)}),
         "choices": model.choices_,
         **packed.tables,
     }
-    save_bundle(
-        path,
-        kind=KIND,
-        config=config,
-        tensors=tensors | packed.tensors,
-        tables=tables,
-        fingerprint=model.embedding_.fingerprint,
-    )
+    return Packed(config, tensors | packed.tensors, tables)
 
 
 def load_retrieval(cls: type[Fitted], path: str | PathLike[str]) -> Fitted:
     """Load what :func:`save_retrieval` saved."""
     bundle = load_bundle(path, kind=KIND)
-    settings = dict(bundle.config["settings"])
+    panel = unpack_panel(bundle.config, bundle.tables)
+    packed = Packed(dict(bundle.config), dict(bundle.tensors), dict(bundle.tables))
+    model = unpack_retrieval(cls, packed, panel)
+    model.calibration_ = unpack_calibration(bundle.config, bundle.tensors, panel)
+    return model
+
+
+def unpack_retrieval(cls: type[Fitted], packed: Packed, panel: Panel) -> Fitted:
+    """Put together what :func:`pack_retrieval` took apart, with the panel it was fitted on."""
+    settings = dict(packed.config["settings"])
     freq = settings.pop("freq")
     towers = settings.pop("towers")
     model = cls(
@@ -83,21 +90,17 @@ def load_retrieval(cls: type[Fitted], path: str | PathLike[str]) -> Fitted:
         normaliser=Normaliser(**settings["normaliser"]),
         towers=TowerSettings(**{**towers, "hidden": tuple(towers["hidden"])}),
     )
-    tensors = {name: tensor.numpy() for name, tensor in bundle.tensors.items()}
-    model.panel_ = unpack_panel(bundle.config, bundle.tables)
-    model.embedding_ = _unpack_embedding(bundle.config["embedding"], bundle.tensors)
-    model.level_ = Level(bundle.config["level"], tensors["level.coefficients"].copy())
-    units = bundle.tables["units"]
+    model.panel_ = panel
+    model.embedding_ = _unpack_embedding(packed.config["embedding"], packed.tensors)
+    model.level_ = Level(
+        packed.config["level"], packed.tensors["level.coefficients"].numpy().copy()
+    )
+    units = packed.tables["units"]
     deviations = dict(zip(units["id"].to_list(), units["unit"].to_list(), strict=True))
     model.recipe_ = Recipe(model.lookback, model.horizon, model.normaliser, deviations)
     model.history_ = None
-    model.choices_ = bundle.tables["choices"]
-    model.calibration_ = Calibration(
-        np.array(tensors["calibration.errors"]),
-        dict(zip(model.panel_.ids, tensors["calibration.usual"].tolist(), strict=True)),
-        bundle.config["calibration_window"],
-    )
-    stored = ExactIndex.unpack(bundle.config, bundle.tensors, bundle.tables)
+    model.choices_ = packed.tables["choices"]
+    stored = ExactIndex.unpack(packed.config, packed.tensors, packed.tables)
     model.index_ = ContinuationIndex(
         model.panel_,
         model.recipe_,

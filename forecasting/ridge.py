@@ -9,15 +9,13 @@ NLinear (Zeng et al., arXiv 2205.13504) converges to, without the training.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
 
 import numpy as np
 
 from ..core import SettingError, TooFewRows
-from .calibration import calibrate
 from .frames import Gaps
 from .frequency import Frequency
-from .holdout import batches, hold_out
+from .holdout import HeldOut, batches
 from .model import Forecaster
 from .normalisers import Normaliser, training_deviations
 from .origins import Origins, futures, pasts
@@ -59,9 +57,8 @@ class DirectRidge(Forecaster):
         self.penalty_ = self.penalties[0]
         self._normaliser = Normaliser("last")
 
-    def fit_panel(self, panel: Panel) -> Self:
-        """Choose the penalty on the tail, calibrate there, then solve on all rows."""
-        held = hold_out(panel, self.lookback, self.horizon)
+    def rehearse(self, panel: Panel, held: HeldOut) -> None:
+        """Solve on the rows before the cut, with the penalty that does best behind it."""
         gram = self._gram(held.before)
         errors = []
         for penalty in self.penalties:
@@ -69,9 +66,6 @@ class DirectRidge(Forecaster):
             errors.append(self._tail_error(panel, held.origins))
         self.penalty_ = self.penalties[int(np.argmin(errors))]
         self._solve(gram, self.penalty_)
-        self.calibration_ = calibrate(self.expect, panel, held.origins, self.horizon)
-        self.learn(panel)
-        return self
 
     def learn(self, panel: Panel) -> None:
         """Solve the map on every window of a panel."""

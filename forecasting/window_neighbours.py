@@ -38,6 +38,8 @@ class WindowNeighbours(Forecaster):
         freq, gaps, alias: As in :class:`Forecaster`.
     """
 
+    family = "retrieval"
+
     def __init__(
         self,
         horizon: int,

@@ -1,0 +1,76 @@
+"""Drawing from history: continuations picked in proportion to their weights, without chance.
+
+In: an index and origins. Out: equally likely futures. Draw i of M is the window at which the
+running sum of weights, in the order of time, passes (i + 1/2) / M: systematic sampling, so a
+window of weight w is drawn w * M times, give or take one, and the same question always draws the
+same windows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from .continuations import ContinuationIndex
+from .holdout import slices
+from .levels import Level
+from .origins import Origins
+from .panel import Panel, Values
+from .units import Steps
+
+DRAWS = 50
+# Weights held at a time, queries times windows.
+_HELD = 1 << 23
+
+
+def draw_lifts(
+    index: ContinuationIndex, level: Level, panel: Panel, origins: Origins, count: int = DRAWS
+) -> Values:
+    """Continuations less the level of their own past, in units of the asking series, [O, M, H].
+
+    Args:
+        index: Continuations.
+        level: What they hang on.
+        panel: Holds the windows that ask.
+        origins: Where they end.
+        count: Draws, M.
+    """
+    rows, scales = draw_windows(index, panel, origins, count)
+    flat = rows.ravel()
+    summaries = index.summaries[flat].astype(np.float64)
+    lifts = index.futures(flat) - level.base(summaries)
+    return lifts.reshape(*rows.shape, -1) * scales[:, None, None]
+
+
+def draw_windows(
+    index: ContinuationIndex, panel: Panel, origins: Origins, count: int
+) -> tuple[Steps, Values]:
+    """Rows of the windows that each origin draws, [O, M], and scales of the origins, [O]."""
+    counts = index.upto(origins)
+    vectors, scales = index.ask(panel, origins)
+    drawn = np.empty((len(origins), count), dtype=np.int64)
+    if index.neighbours is not None:
+        found = index.index.search(vectors, index.neighbours, upto=counts)
+        for query in range(len(origins)):
+            near = slice(*found.offsets[query : query + 2])
+            weights = np.exp(index.embedding.scale * (found.similarity[near].astype(float) - 1))
+            drawn[query] = found.rows[near][_systematic(torch.from_numpy(weights)[None], count)[0]]
+        return drawn, scales
+    most = int(counts.max())
+    held = torch.from_numpy(index.index.stored.vectors[:most])
+    queries = torch.from_numpy(vectors) * index.embedding.scale
+    for part in slices(len(origins), max(1, _HELD // most)):
+        logits = queries[part] @ held.T
+        upto = torch.from_numpy(counts[part])
+        if int(upto.min()) < most:
+            logits.masked_fill_(torch.arange(most)[None] >= upto[:, None], -torch.inf)
+        drawn[part] = _systematic(torch.softmax(logits, dim=1, dtype=torch.float64), count)
+    return drawn, scales
+
+
+def _systematic(weights: torch.Tensor, count: int) -> Steps:
+    """Columns at which the running sum of each row passes (i + 1/2) / M of its total, [Q, M]."""
+    running = weights.cumsum(dim=1)
+    marks = (torch.arange(count, dtype=running.dtype) + 0.5) / count
+    found: Steps = torch.searchsorted(running, running[:, -1:] * marks).numpy()
+    return found
