@@ -20,6 +20,7 @@ from pyod.models.base import BaseDetector
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import Progress, RepresentationCollapse, SettingError, TooFewRows
+from .blindspots import Register
 from .evidence import Alert, gather_evidence
 from .learned import LearningSettings
 from .model import LEAST_TO_LEARN, Floats, Reference, RowModel, learn_model
@@ -27,6 +28,7 @@ from .normals import Normals, make_ids
 from .review import Suspect, find_suspects
 from .table import OnMissing, Schema, read_table
 from .threshold import check_rate, rank_among_normals, rows_needed
+from .trust import Trust
 from .upkeep import Upkeep
 
 DISTINCT_SHARE = 0.9
@@ -67,6 +69,7 @@ class NeighbourDetector(Upkeep, BaseDetector):  # type: ignore[misc]
         reference_: The normal rows compared with.
         trust_: How much the learned distance counts, and why.
         suspects_: Fitted rows that look abnormal themselves, for review.
+        register_: What it cannot see, once measured; None before.
         stale_: Why the threshold has to be set again; empty when it stands.
 
     >>> draw = np.random.default_rng(0)
@@ -92,6 +95,8 @@ class NeighbourDetector(Upkeep, BaseDetector):  # type: ignore[misc]
         self.calibration_share = calibration_share
         self.on_missing = on_missing
         self.seed = seed
+
+    register_: Register | None = None
 
     @property
     def contamination(self) -> float:
@@ -135,6 +140,7 @@ class NeighbourDetector(Upkeep, BaseDetector):  # type: ignore[misc]
         _require_distinct(rows, scores)
         self._set_schema(table.schema)
         self.model_: RowModel = model
+        self.register_ = None
         self.reference_ = Normals(
             rows, named, np.zeros(len(rows), dtype=np.int64), trained_on, scores
         )
@@ -166,6 +172,11 @@ class NeighbourDetector(Upkeep, BaseDetector):  # type: ignore[misc]
         self._warn_stale()
         labels = self.calibration_.alerts(self.decision_function(X)).astype(int)
         return (labels, self.predict_confidence(X)) if return_confidence else labels
+
+    @property
+    def trust_(self) -> Trust:
+        """How much the learned distance counts, and why."""
+        return self.model_.trust
 
     @property
     def predict_proba(self) -> NoReturn:

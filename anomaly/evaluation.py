@@ -2,7 +2,7 @@
 
 In: scores and 0/1 labels. Out: numbers a reviewer can use: precision and recall within the alerts
 there is time for, events found and how late, average precision, the area under the precision-recall
-surface (``vus.py``), and the realised beside the nominal false-alarm rate. There is no point-adjusted F1,
+surface (``vus.py``), and the realised beside the nominal false-alarm rate. No point-adjusted F1,
 which rewards noise, and no threshold chosen on the labels.
 """
 
