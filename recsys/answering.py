@@ -115,13 +115,18 @@ class Answerer:
 
     def _propose(self, request: Request) -> Proposal:
         histories = request.histories
-        barred = request.filters.barred(request.asked, histories)
         unknown = histories.lengths == 0
-        proposal = self.blend.propose(histories, barred | unknown[:, None], request.k)
+
+        def rule_out_known_(scores: NDArray[np.float32]) -> None:
+            request.filters.rule_out_(scores, request.asked, histories)
+            scores[unknown] = -np.inf
+
+        proposal = self.blend.propose(histories, rule_out_known_, request.k)
         if not (request.fallback and unknown.any()):
             return proposal
         scores = self.popularity.score(histories)
-        scores[barred | ~unknown[:, None]] = -np.inf
+        request.filters.rule_out_(scores, request.asked, histories)
+        scores[~unknown] = -np.inf
         return _join(proposal, rank_rows(scores, request.k), self.popularity.name)
 
     def _batches(self, count: int) -> Iterator[slice]:

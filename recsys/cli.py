@@ -35,7 +35,7 @@ def recsys() -> None:
 @click.option(
     "--tower", type=click.Choice(["bag", "sequence", "none"]), default="bag", show_default=True
 )
-@click.option("--epochs", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--epochs", type=click.IntRange(min=1), default=8, show_default=True)
 @click.option("--width", type=click.IntRange(min=2), default=128, show_default=True)
 @click.option(
     "--choose/--no-choose",

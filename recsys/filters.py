@@ -1,7 +1,7 @@
 """Filters: which items a user may be shown at all.
 
-In: who asks, what was taken, and the caller's lists. Out: for a batch of users, a mask of items
-that are ruled out, and for one user and item the rule that did it. Rules by pair come as a table
+In: who asks, what was taken, and the caller's lists. Out: for a batch of users, scores from which
+items are ruled out, and for one user and item the rule that did it. Rules by pair come as a table
 ``user_id, item_id``, rules for everybody as a list of ids.
 """
 
@@ -73,16 +73,19 @@ class Filters:
     include: ItemRule | None
     hide_seen: bool
 
-    def barred(self, asked: pl.Series, histories: Histories) -> NDArray[np.bool_]:
-        """Mark the items that may not be proposed to each user, bool [B, I]."""
-        barred = np.tile(~self.answerable, (len(asked), 1))
+    def rule_out_(
+        self, scores: NDArray[np.float32], asked: pl.Series, histories: Histories
+    ) -> None:
+        """Set the scores [B, I] of items that may not be proposed to -inf, in place."""
+        shape = scores.shape[1]
+        if not self.answerable.all():
+            scores[:, ~self.answerable] = -np.inf
         if self.exclude is not None:
-            barred |= self.exclude.mark(asked, len(self.answerable))
+            scores[self.exclude.mark(asked, shape)] = -np.inf
         if self.include is not None:
-            barred |= ~self.include.mark(asked, len(self.answerable))
+            scores[~self.include.mark(asked, shape)] = -np.inf
         if self.hide_seen:
-            barred[histories.owners, histories.items] = True
-        return barred
+            scores[histories.owners, histories.items] = -np.inf
 
     def reason(self, asked: pl.Series, history: Rows, item: int) -> str | None:
         """Tell which rule keeps one user from one item; None when none does."""

@@ -24,8 +24,8 @@ from .vocabulary import as_id_series
 def shard_of(ids: pl.Series, shards: int) -> NDArray[np.int64]:
     """Give the shard of each id, int64 in [0, shards).
 
-    >>> shard_of(pl.Series("user_id", ["ada", "bob"]), 4).tolist()
-    [2, 1]
+    >>> shard_of(pl.Series("user_id", ["ada", "bob", "cy"]), 16).tolist()
+    [8, 0, 3]
     """
     series = as_id_series(ids, ids.name)
     if series.dtype == pl.String:

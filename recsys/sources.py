@@ -8,9 +8,9 @@ weighed. Quotas reserve places for a source that would never win by score, such 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from ..core import SettingError
 from .histories import Histories
 from .ranking import Ranked, rank_rows
 
-Scores = NDArray[np.float32]
+Scores: TypeAlias = NDArray[np.float32]
+RuleOut: TypeAlias = Callable[[Scores], None]
 
 
 class Source(Protocol):
@@ -57,35 +58,48 @@ class Blend:
                 f"there is no source {', '.join(strange)}; there are {', '.join(sorted(known))}"
             )
 
-    def propose(self, histories: Histories, barred: NDArray[np.bool_], k: int) -> Proposal:
+    def propose(self, histories: Histories, rule_out_: RuleOut, k: int) -> Proposal:
         """Rank all items for B histories.
 
         Args:
-            histories: B of them, none empty.
-            barred: bool [B, I], items that may not be proposed.
+            histories: B of them.
+            rule_out_: Sets scores [B, I] of items that may not be proposed to -inf, in place.
             k: Items a list at most.
 
         Returns:
             Lists of at most k items, best first.
         """
         parts = {
-            source.name: standardise_(source.score(histories))
+            source.name: source.score(histories)
             for source in self.sources
             if self.weights.get(source.name, 0.0) or self.quotas.get(source.name, 0)
         }
-        total = np.zeros((len(histories), histories.width), dtype=np.float32)
-        for name, part in parts.items():
-            if weight := self.weights.get(name, 0.0):
-                total += np.float32(weight) * part
-        total[barred] = -np.inf
+        weighed = [name for name in parts if self.weights.get(name, 0.0)]
+        if len(parts) == 1:
+            # One source needs no common scale: its own scores are the answer.
+            total = parts[weighed[0]].copy() if self.quotas else parts[weighed[0]]
+        else:
+            total = self._weigh({name: standardise_(part) for name, part in parts.items()})
+        rule_out_(total)
         ranked = rank_rows(total, k)
-        return Proposal(ranked, self._name(ranked, parts)).with_quotas(
-            parts, barred, {name: quota for name, quota in self.quotas.items() if quota}, k
-        )
+        proposal = Proposal(ranked, self._name(ranked, parts))
+        for name, quota in self.quotas.items():
+            if quota:
+                rule_out_(parts[name])
+        return proposal.with_quotas(parts, self.quotas, k)
+
+    def _weigh(self, parts: Mapping[str, Scores]) -> Scores:
+        first, *others = [name for name in parts if self.weights.get(name, 0.0)]
+        total: Scores = np.float32(self.weights[first]) * parts[first]
+        for name in others:
+            total += np.float32(self.weights[name]) * parts[name]
+        return total
 
     def _name(self, ranked: Ranked, parts: Mapping[str, Scores]) -> NDArray[np.str_]:
         """For each candidate, the source whose weighted score speaks for it most."""
         names = [name for name in parts if self.weights.get(name, 0.0)]
+        if len(names) == 1:
+            return np.full(len(ranked.items), names[0])
         owners = ranked.owners
         spoken = np.stack(
             [self.weights[name] * parts[name][owners, ranked.items] for name in names]
@@ -104,7 +118,6 @@ class Proposal:
     def with_quotas(
         self,
         parts: Mapping[str, Scores],
-        barred: NDArray[np.bool_],
         quotas: Mapping[str, int],
         k: int,
     ) -> Proposal:
@@ -113,9 +126,11 @@ class Proposal:
         Those that are not listed yet go in at the end, behind those ranked by score, and take the
         score of the last one there, so scores never rise along a list.
         """
+        quotas = {name: quota for name, quota in quotas.items() if quota}
         if not quotas:
             return self
-        lists = [self._fill(row, parts, barred, quotas, k) for row in range(len(barred))]
+        rows = range(len(self.ranked.offsets) - 1)
+        lists = [self._fill(row, parts, quotas, k) for row in rows]
         counts = np.array([len(one) for one in lists])
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         flat = [entry for one in lists for entry in one]
@@ -130,7 +145,6 @@ class Proposal:
         self,
         row: int,
         parts: Mapping[str, Scores],
-        barred: NDArray[np.bool_],
         quotas: Mapping[str, int],
         k: int,
     ) -> list[tuple[int, float, str]]:
@@ -146,9 +160,7 @@ class Proposal:
         ]
         protected: set[int] = set()
         for name, quota in quotas.items():
-            own = parts[name][row].copy()
-            own[barred[row]] = -np.inf
-            best = rank_rows(own[None], min(quota, k)).items.tolist()
+            best = rank_rows(parts[name][row : row + 1], min(quota, k)).items.tolist()
             listed = {entry[0] for entry in entries}
             protected |= set(best) & listed
             chosen = [item for item in best if item not in listed][: k - len(protected)]

@@ -69,18 +69,18 @@ class TowerSettings:
     kind: Literal["bag", "sequence"] = "bag"
     width: int = 128
     temperature: float = 0.07
-    epochs: int = 10
-    batch_size: int = 1024
+    epochs: int = 8
+    batch_size: int = 256
     learning_rate: float = 3e-3
     longest: int = 50
     blocks: int = 2
     dropout: float = 0.2
-    sampled: int | None = None
+    sampled: int | None = 4096
     sampled_exponent: float = 0.5
     uniform: float = 0.1
     correct: float = 1.0
-    teacher_share: float = 0.5
-    smoothing: float = 0.5
+    teacher_share: float = 0.8
+    smoothing: float = 0.0
     popularity_exponent: float = 0.0
 
     def __post_init__(self) -> None:

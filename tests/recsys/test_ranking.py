@@ -61,8 +61,11 @@ def propose(k: int, quotas: dict[str, int]) -> tuple[list[int], list[str]]:
         quotas,
     )
     histories = Histories.of([[0]], width=6)
-    barred = np.array([[True, False, False, False, False, False]])
-    proposal = blend.propose(histories, barred, k)
+
+    def rule_out_(scores: np.ndarray) -> None:
+        scores[:, 0] = -np.inf
+
+    proposal = blend.propose(histories, rule_out_, k)
     return proposal.ranked.items.tolist(), proposal.source.tolist()
 
 
