@@ -9,7 +9,7 @@ compare a row with 255 others, one chunked batch of 2048 compares it with 2047.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -73,19 +73,34 @@ def chunked_step(
     if chunk_size < 1:
         raise SettingError(f"chunk_size is {chunk_size}; it must be 1 or more")
     pairs = pairs.to(next(encoder.parameters()).device)
-    chunks = list(_chunks(encoder, pairs, chunk_size, seed))
+    chunks = cut_chunks(encoder, pairs, chunk_size, seed)
     further = 0 if pairs.negatives is None else len(pairs.negatives)
     if max(len(pairs), further) <= chunk_size:
         encoded = [chunk.encode() for chunk in chunks]
         step = _score(objective, pairs, chunks, encoded)
         step.loss.backward()  # type: ignore[no-untyped-call]
         return replace(step, loss=step.loss.detach())
-
-    with torch.no_grad():
-        encoded = [chunk.encode() for chunk in chunks]
-    leaves = [tuple(part.requires_grad_() for part in parts) for parts in encoded]
+    leaves = encode_leaves(chunks)
     step = _score(objective, pairs, chunks, leaves)
     step.loss.backward()  # type: ignore[no-untyped-call]
+    carry_back(chunks, leaves)
+    return replace(step, loss=step.loss.detach())
+
+
+def cut_chunks(encoder: DualEncoder, pairs: Pairs, size: int, seed: int) -> list[Chunk]:
+    """Cut a batch, and the negatives given with it, into chunks of ``size`` rows at most."""
+    return list(_chunks(encoder, pairs, size, seed))
+
+
+def encode_leaves(chunks: Sequence[Chunk]) -> list[tuple[Tensor, ...]]:
+    """Encode every chunk without a graph; the embeddings are leaves that collect gradients."""
+    with torch.no_grad():
+        encoded = [chunk.encode() for chunk in chunks]
+    return [tuple(part.requires_grad_() for part in parts) for parts in encoded]
+
+
+def carry_back(chunks: Sequence[Chunk], leaves: Sequence[tuple[Tensor, ...]]) -> None:
+    """Encode every chunk again, now with its graph, and carry its leaves' gradients through it."""
     for chunk, leaf in zip(chunks, leaves, strict=True):
         # A part without gradient met no candidate: nothing of it reaches the loss.
         again = [
@@ -94,12 +109,18 @@ def chunked_step(
             if seen.grad is not None
         ]
         torch.autograd.backward([part for part, _ in again], [grad for _, grad in again])
-    return replace(step, loss=step.loss.detach())
 
 
 @dataclass(frozen=True)
-class _Chunk:
-    """One forward pass that can be repeated."""
+class Chunk:
+    """One forward pass that can be repeated.
+
+    Attributes:
+        kind: Whether it holds pairs or further negatives.
+        run: Encodes it.
+        seed: Of its dropout.
+        device: Where it runs.
+    """
 
     kind: int
     run: Callable[[], tuple[Tensor, ...]]
@@ -107,6 +128,7 @@ class _Chunk:
     device: str
 
     def encode(self) -> tuple[Tensor, ...]:
+        """Encode it, with the same dropout every time."""
         # bfloat16 pays on a GPU only; the objective goes back to float32 either way.
         with (
             seeded(self.seed),
@@ -115,7 +137,7 @@ class _Chunk:
             return self.run()
 
 
-def _chunks(encoder: DualEncoder, pairs: Pairs, size: int, seed: int) -> Iterator[_Chunk]:
+def _chunks(encoder: DualEncoder, pairs: Pairs, size: int, seed: int) -> Iterator[Chunk]:
     device = next(encoder.parameters()).device.type
     for start in range(0, len(pairs), size):
         anchors, positives = (
@@ -127,7 +149,7 @@ def _chunks(encoder: DualEncoder, pairs: Pairs, size: int, seed: int) -> Iterato
             a, p = encoder(anchors, positives)
             return a, p
 
-        yield _Chunk(_PAIR, run_pair, derive_seed(seed, _PAIR, start), device)
+        yield Chunk(_PAIR, run_pair, derive_seed(seed, _PAIR, start), device)
     if pairs.negatives is None:
         return
     for start in range(0, len(pairs.negatives), size):
@@ -136,13 +158,13 @@ def _chunks(encoder: DualEncoder, pairs: Pairs, size: int, seed: int) -> Iterato
         def run_negatives(part: Rows = part) -> tuple[Tensor, ...]:
             return (encoder.project_candidates(part),)
 
-        yield _Chunk(_NEGATIVE, run_negatives, derive_seed(seed, _NEGATIVE, start), device)
+        yield Chunk(_NEGATIVE, run_negatives, derive_seed(seed, _NEGATIVE, start), device)
 
 
 def _score(
     objective: ContrastiveObjective,
     pairs: Pairs,
-    chunks: list[_Chunk],
+    chunks: list[Chunk],
     encoded: list[tuple[Tensor, ...]],
 ) -> StepResult:
     both = [parts for chunk, parts in zip(chunks, encoded, strict=True) if chunk.kind == _PAIR]

@@ -8,7 +8,8 @@ with torchrun; nothing here runs where ``torch.distributed`` is not initialised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,13 +17,14 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from .chunking import carry_back, cut_chunks, encode_leaves
 from .dual import DualEncoder
-from .errors import SettingError, TooFewRows
+from .errors import ProcessLost, SettingError, TooFewRows
 from .layout import Pool
 from .masks import CandidateMask, SameId
 from .objective import ContrastiveObjective, StepResult
 from .pairs import Pairs
-from .seeds import derive_seed, seeded
+from .seeds import derive_seed
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ def exchange_counts(rows: int, device: torch.device) -> Shares:
     counts = [
         torch.zeros(1, dtype=torch.int64, device=device) for _ in range(dist.get_world_size())
     ]
-    dist.all_gather(counts, torch.tensor([rows], device=device))
+    with _lost_processes_named():
+        dist.all_gather(counts, torch.tensor([rows], device=device))
     shares = Shares(tuple(int(count) for count in counts), dist.get_rank())
     empty = [rank for rank, count in enumerate(shares.counts) if count == 0]
     if empty:
@@ -83,7 +86,12 @@ def gather_rows(x: Tensor, shares: Shares) -> Tensor:
 
 
 def distributed_step(
-    encoder: DualEncoder, objective: ContrastiveObjective, pairs: Pairs, *, seed: int = 0
+    encoder: DualEncoder,
+    objective: ContrastiveObjective,
+    pairs: Pairs,
+    chunk_size: int | None = None,
+    *,
+    seed: int = 0,
 ) -> StepResult:
     """Run one batch that is spread over all ranks forward and backward.
 
@@ -96,6 +104,8 @@ def distributed_step(
         encoder: With the same weights on every rank.
         objective: Likewise; layouts ``cross``, ``both-blocks`` and ``ntxent``.
         pairs: This rank's rows, at least one. Ranks may hold different numbers.
+        chunk_size: Rows a rank encodes at a time, as in :func:`~likewise.core.chunked_step`;
+            None for all of its rows.
         seed: Seed of dropout, made different for each rank.
 
     Returns:
@@ -104,6 +114,7 @@ def distributed_step(
     Raises:
         SettingError: Negatives or masks that cannot be shared between ranks.
         TooFewRows: A rank holds no rows; raised on every rank.
+        ProcessLost: Another rank ended.
     """
     if pairs.negatives is not None or pairs.queued is not None:
         raise SettingError(
@@ -113,24 +124,39 @@ def distributed_step(
     device = next(encoder.parameters()).device
     pairs = pairs.to(device)
     shares = exchange_counts(len(pairs), device)
-    masks = tuple(_gather_mask(mask, shares, device) for mask in pairs.masks)
+    size = len(pairs) if chunk_size is None else chunk_size
+    chunks = cut_chunks(encoder, pairs, size, derive_seed(seed, shares.rank))
+    # A rank with one chunk encodes it once; the others meet it at the same two collectives.
+    whole = len(chunks) == 1
+    encoded = [chunk.encode() for chunk in chunks] if whole else encode_leaves(chunks)
+    anchors, positives = (torch.cat(parts) for parts in zip(*encoded, strict=True))
+    step, part = _score_among_all(objective, pairs, anchors, positives, shares)
+    part.backward()  # type: ignore[no-untyped-call]
+    if not whole:
+        carry_back(chunks, encoded)
+    sum_gradients_([*encoder.parameters(), *objective.parameters()])
+    loss = part.detach().clone()
+    with _lost_processes_named():
+        dist.all_reduce(loss)
+    return replace(step, loss=loss)
+
+
+def _score_among_all(
+    objective: ContrastiveObjective,
+    pairs: Pairs,
+    anchors: Tensor,
+    positives: Tensor,
+    shares: Shares,
+) -> tuple[StepResult, Tensor]:
+    """Score this rank's rows among all candidates; give the step and its part of the loss."""
+    masks = tuple(_gather_mask(mask, shares, anchors.device) for mask in pairs.masks)
     log_q = None if pairs.log_q is None else gather_rows(pairs.log_q, shares)
-    with (
-        seeded(derive_seed(seed, shares.rank)),
-        torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"),
-    ):
-        anchors, positives = encoder(pairs.anchors, pairs.positives)
     # One collective for both sides: one to wait for, and one order on every rank going backward.
     everyone = gather_rows(torch.cat([anchors, positives], dim=1), shares)
     width = anchors.shape[1]
     pool = Pool(everyone[:, :width], everyone[:, width:], shares.offset)
     step: StepResult = objective(anchors, positives, masks=masks, log_q=log_q, pool=pool)
-    part = step.loss * (len(pairs) / shares.total)
-    part.backward()  # type: ignore[no-untyped-call]
-    sum_gradients_([*encoder.parameters(), *objective.parameters()])
-    loss = part.detach().clone()
-    dist.all_reduce(loss)
-    return replace(step, loss=loss)
+    return step, step.loss * (len(pairs) / shares.total)
 
 
 @torch.no_grad()
@@ -139,7 +165,8 @@ def sum_gradients_(parameters: Sequence[nn.Parameter]) -> None:
     trained = [p for p in parameters if p.requires_grad]
     grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
     flat = torch.cat([grad.reshape(-1) for grad in grads])
-    dist.all_reduce(flat)
+    with _lost_processes_named():
+        dist.all_reduce(flat)
     start = 0
     for p in trained:
         p.grad = flat[start : start + p.numel()].view_as(p).clone()
@@ -153,6 +180,18 @@ def place_of_process() -> tuple[int, int]:
     return 0, 1
 
 
+@contextmanager
+def _lost_processes_named() -> Iterator[None]:
+    """Say what a broken collective means: the transport names sockets, not causes."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise ProcessLost(
+            f"another process of the run ended or stopped answering ({error}); look at its own "
+            "message first, then start all processes again and resume from the last checkpoint"
+        ) from error
+
+
 class _GatherRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, shares: Shares) -> Tensor:
@@ -161,14 +200,16 @@ class _GatherRows(torch.autograd.Function):
         padded = x.new_zeros(longest, *x.shape[1:])
         padded[: len(x)] = x
         parts = [torch.empty_like(padded) for _ in shares.counts]
-        dist.all_gather(parts, padded)
+        with _lost_processes_named():
+            dist.all_gather(parts, padded)
         return torch.cat([part[:n] for part, n in zip(parts, shares.counts, strict=True)])
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
         shares: Shares = ctx.shares
         grad = grad_outputs[0].contiguous().clone()
-        dist.all_reduce(grad)
+        with _lost_processes_named():
+            dist.all_reduce(grad)
         return grad[shares.offset : shares.offset + shares.counts[shares.rank]], None
 
 

@@ -21,6 +21,7 @@ wrong, where, what was found, and the cure; several faults of one input are told
     ├── GeometryError (RuntimeError)       the embedding space is broken
     │   └── RepresentationCollapse         everything points the same way
     ├── GradientError (RuntimeError)       a derivative that is not computed here
+    ├── ProcessLost (RuntimeError)         another process of a distributed run ended
     ├── VectorIndexError (RuntimeError)    the index cannot answer honestly
     │   ├── MetricMismatch                 asked in another metric than it was built for
     │   ├── StaleIndex                     vectors of another encoder
@@ -95,6 +96,10 @@ class RepresentationCollapse(GeometryError):
 
 class GradientError(LikewiseError, RuntimeError):
     """A derivative that the library does not compute."""
+
+
+class ProcessLost(LikewiseError, RuntimeError):
+    """Another process of a distributed run ended, so this one cannot go on."""
 
 
 class VectorIndexError(LikewiseError, RuntimeError):

@@ -84,7 +84,7 @@ class EpochRecord:
     rows_per_second: float
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class TrainingHistory:
     """A run, as far as it has come.
 
@@ -109,6 +109,15 @@ class TrainingHistory:
     best_epoch: int | None = None
     best_probe: float | None = None
     stopped: str = ""
+
+    def __repr__(self) -> str:
+        told = [f"{len(self.epochs)} epochs", f"{len(self.steps)} steps of {self.batch_size} pairs"]
+        if self.best_probe is not None:
+            told.append(f"best probe {self.best_probe:.3f} after epoch {self.best_epoch}")
+        if self.steps:
+            told.append(f"temperature {self.steps[-1].temperature:.3f}")
+        told.append(f"{sum(epoch.seconds for epoch in self.epochs):.1f} s")
+        return f"TrainingHistory({', '.join(told)})"
 
     def as_state(self) -> dict[str, Any]:
         """Write the history as plain values for a checkpoint; :meth:`of_state` reads it."""

@@ -20,7 +20,8 @@ class TrainerSettings:
     """Settings of the trainer, saved with every checkpoint and compared on resume."""
 
     epochs: int
-    batch_size: int
+    batch_size: int | None
+    memory_budget: int | None
     learning_rate: float
     weight_decay: float
     warmup_share: float
@@ -32,7 +33,8 @@ class TrainerSettings:
     def __post_init__(self) -> None:
         right = {
             "epochs": self.epochs >= 1,
-            "batch_size": self.batch_size >= 2,
+            "batch_size": self.batch_size is None or self.batch_size >= 2,
+            "memory_budget": (self.memory_budget is None) == (self.batch_size is not None),
             "learning_rate": self.learning_rate > 0,
             "weight_decay": self.weight_decay >= 0,
             "warmup_share": 0 <= self.warmup_share < 1,
@@ -45,7 +47,8 @@ class TrainerSettings:
         if faults:
             raise SettingError(
                 f"the trainer cannot work with {', '.join(faults)}; counts and rates are positive, "
-                "a batch has 2 rows or more, warmup_share lies in [0, 1)"
+                "a batch has 2 rows or more, warmup_share lies in [0, 1), and memory_budget goes "
+                "with batch_size=None"
             )
 
 

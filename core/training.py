@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from .batches import Place, gather_batch
+from .capacity import size_batches
 from .checkpoint import read_checkpoint, require_same_run, write_checkpoint
 from .chunking import chunked_step
 from .distributed import distributed_step, place_of_process
@@ -52,7 +53,10 @@ class Trainer:
         encoder: What is trained, in place.
         objective: The loss; a learnable temperature is trained along.
         epochs: Passes over the pairs at most.
-        batch_size: B, pairs a step. The batch is the capacity: B - 1 negatives a row.
+        batch_size: B, pairs a step. The batch is the capacity: B - 1 negatives a row. None for the
+            largest power of two whose step fits into ``memory_budget``.
+        memory_budget: Bytes a step may take; only with ``batch_size=None``. The plan is told in
+            ``history.batch_note``.
         learning_rate: Peak rate of AdamW.
         weight_decay: On weight matrices only, not on biases or the temperature.
         warmup_share: Share of all steps in which the rate climbs; then it falls along a cosine.
@@ -77,7 +81,8 @@ class Trainer:
         objective: ContrastiveObjective,
         *,
         epochs: int = 20,
-        batch_size: int = 512,
+        batch_size: int | None = 512,
+        memory_budget: int | None = None,
         learning_rate: float = 1e-3,
         weight_decay: float = 1e-2,
         warmup_share: float = 0.1,
@@ -96,6 +101,7 @@ class Trainer:
         self.settings = TrainerSettings(
             epochs=epochs,
             batch_size=batch_size,
+            memory_budget=memory_budget,
             learning_rate=learning_rate,
             weight_decay=weight_decay,
             warmup_share=warmup_share,
@@ -131,7 +137,7 @@ class Trainer:
         Warns:
             DimensionalCollapse: The trained space uses far fewer dimensions than it has.
         """
-        return self._train(self._begin(len(pairs)), pairs, probe)
+        return self._train(self._begin(pairs), pairs, probe)
 
     def resume(
         self, path: Path | str, pairs: PairSource, probe: Probe | None = None
@@ -151,7 +157,8 @@ class Trainer:
             BundleFormatError, ChecksumMismatch: The file cannot be trusted.
         """
         state = read_checkpoint(Path(path))
-        run = self._begin(len(pairs))
+        # The batch the run began with: another machine's memory must not change it.
+        run = self._begin(pairs, state["history"]["batch_size"])
         require_same_run(state["identity"], self._identity(run))
         self.encoder.load_state_dict(state["encoder"])
         self.objective.load_state_dict(state["objective"])
@@ -163,22 +170,21 @@ class Trainer:
             setattr(run, name, state[name])
         return self._train(run, pairs, probe)
 
-    def _begin(self, rows: int) -> Run:
+    def _begin(self, pairs: PairSource, planned: int | None = None) -> Run:
+        rows = len(pairs)
         if rows < 2:
             raise TooFewRows(f"training needs 2 pairs or more, found {rows}; add pairs")
         self.encoder.to(self.device)
         self.objective.to(self.device)
         self.sampler.begin(self.encoder)
-        size = min(self.settings.batch_size, rows)
-        left = rows % size
-        note = f"each epoch drops {left} of {rows} pairs: its last batch would be short"
+        size, note = size_batches(self.encoder, pairs, self.settings, planned)
+        optimiser = make_optimiser(self.encoder, self.objective, self.settings)
         history = TrainingHistory(
             batch_size=size,
-            batch_note=note if left else "every batch is full",
+            batch_note=note,
             sampler=self.sampler.name,
             device=_name_of(self.device),
         )
-        optimiser = make_optimiser(self.encoder, self.objective, self.settings)
         return Run(optimiser, history, rows, rows // size)
 
     def _train(self, run: Run, pairs: PairSource, probe: Probe | None) -> TrainingHistory:
@@ -220,11 +226,10 @@ class Trainer:
         place = Place(where, run.steps_done / total, self._rank, self._ranks)
         batch, age = gather_batch(pairs, rows, self.sampler, place)
         run.optimiser.zero_grad(set_to_none=True)
-        seed = derive_seed(*where, Stage.DROPOUT)
+        seed, chunk = derive_seed(*where, Stage.DROPOUT), self.settings.chunk_size
         if self._ranks > 1:
-            step = distributed_step(self.encoder, self.objective, batch, seed=seed)
+            step = distributed_step(self.encoder, self.objective, batch, chunk, seed=seed)
         else:
-            chunk = self.settings.chunk_size
             step = chunked_step(self.encoder, self.objective, batch, chunk, seed=seed)
         step = replace(step, sampler=self.sampler.name, queue_age=age)
         norm = float(nn.utils.clip_grad_norm_(run.parameters(), self.settings.clip_norm))

@@ -34,7 +34,9 @@ from tests.core.planted import Planted, gradients, make_towers
 """
 
 
-def run_ranks(folder: Path, body: str) -> list[dict[str, torch.Tensor]]:
+def start_ranks(folder: Path, body: str) -> tuple[list[int], list[str]]:
+    """Run both ranks to their end; give their exit codes and what they said."""
+    (folder / "meeting").unlink(missing_ok=True)
     script = folder / "rank.py"
     script.write_text(PROLOGUE + textwrap.dedent(body))
     here = Path(__file__).parents[2]
@@ -53,7 +55,12 @@ def run_ranks(folder: Path, body: str) -> list[dict[str, torch.Tensor]]:
     finally:
         for rank in ranks:
             rank.kill()
-    assert [rank.returncode for rank in ranks] == [0, 0], told
+    return [rank.returncode for rank in ranks], told
+
+
+def run_ranks(folder: Path, body: str) -> list[dict[str, torch.Tensor]]:
+    codes, told = start_ranks(folder, body)
+    assert codes == [0, 0], told
     return [torch.load(folder / f"out{rank}.pt", weights_only=True) for rank in range(2)]
 
 
@@ -67,17 +74,17 @@ def test_two_ranks_give_the_gradient_of_one_process(tmp_path: Path) -> None:
     body = """
     out = {}
     for layout in ("cross", "both-blocks", "ntxent"):
-        for cut in (24, 31):
+        for cut, chunk in ((24, None), (31, None), (31, 20)):
             source = Planted(48)
             rows = torch.arange(0, cut) if rank == 0 else torch.arange(cut, 48)
             groups = rows // 3
             pairs = Pairs(source.anchors[rows], source.positives[rows], (SameGroup(groups),),
                           log_q=-1 - rows / 48)
             towers, objective = make_towers(head_layers=1), ContrastiveObjective(layout)
-            step = distributed_step(towers, objective, pairs)
-            out[f"{layout}-{cut}"] = gradients(towers, objective)
-            out[f"{layout}-{cut}-loss"] = step.loss
-            out[f"{layout}-{cut}-least"] = torch.tensor(step.candidates_min)
+            step = distributed_step(towers, objective, pairs, chunk)
+            out[f"{layout}-{cut}-{chunk}"] = gradients(towers, objective)
+            out[f"{layout}-{cut}-{chunk}-loss"] = step.loss
+            out[f"{layout}-{cut}-{chunk}-least"] = torch.tensor(step.candidates_min)
     torch.save(out, f"{folder}/out{rank}.pt")
     """
     ranks = run_ranks(tmp_path, body)
@@ -89,13 +96,13 @@ def test_two_ranks_give_the_gradient_of_one_process(tmp_path: Path) -> None:
         )
         towers, objective = make_towers(head_layers=1), ContrastiveObjective(layout)  # type: ignore[arg-type]
         step = whole_step(towers, objective, pairs)
-        for cut in (24, 31):
+        for cut, chunk in ((24, None), (31, None), (31, 20)):
             for rank in ranks:
-                assert apart(rank[f"{layout}-{cut}"], gradients(towers, objective)) < 1e-5
-                assert float(rank[f"{layout}-{cut}-loss"]) == pytest.approx(
+                assert apart(rank[f"{layout}-{cut}-{chunk}"], gradients(towers, objective)) < 1e-5
+                assert float(rank[f"{layout}-{cut}-{chunk}-loss"]) == pytest.approx(
                     float(step.loss), rel=1e-5
                 )
-                assert int(rank[f"{layout}-{cut}-least"]) == step.candidates_min
+                assert int(rank[f"{layout}-{cut}-{chunk}-least"]) == step.candidates_min
 
 
 @pytest.mark.slow
@@ -142,6 +149,55 @@ def test_a_rank_without_rows_stops_all_and_none_hangs(tmp_path: Path) -> None:
     torch.save({"told": torch.tensor(told)}, f"{folder}/out{rank}.pt")
     """
     assert [int(rank["told"]) for rank in run_ranks(tmp_path, body)] == [2, 2]
+
+
+@pytest.mark.slow
+def test_a_rank_that_dies_ends_the_run_and_it_resumes(tmp_path: Path) -> None:
+    make = """
+    import os
+    class Fatal(Planted):
+        def batch(self, rows, generator):
+            if rank == 1 and len(self.asked) == 5:
+                os._exit(9)
+            return super().batch(rows, generator)
+    def make_trainer():
+        return Trainer(make_towers(dropout=0.2), ContrastiveObjective(), epochs=4, batch_size=48,
+                       seed=4, checkpoint_dir=f"{folder}/run{rank}")
+    def keep(trainer):
+        weights = torch.cat([p.detach().reshape(-1) for p in trainer.encoder.parameters()])
+        torch.save({"weights": weights}, f"{folder}/out{rank}.pt")
+    """
+    dies = (
+        make
+        + """
+    make_trainer().fit(Fatal(96))
+    """
+    )
+    goes_on = (
+        make
+        + """
+    trainer = make_trainer()
+    trainer.resume(f"{folder}/run0/latest.checkpoint", Planted(96))
+    keep(trainer)
+    """
+    )
+    unbroken = (
+        make
+        + """
+    trainer = make_trainer()
+    trainer.fit(Planted(96))
+    keep(trainer)
+    """
+    )
+    (survivor, dead), told = start_ranks(tmp_path, dies)
+    assert dead == 9
+    assert survivor != 0
+    assert "ProcessLost: another process of the run ended or stopped answering" in told[0]
+    assert "resume from the last checkpoint" in told[0]
+    resumed = run_ranks(tmp_path, goes_on)
+    whole = run_ranks(tmp_path, unbroken)
+    assert torch.equal(resumed[0]["weights"], resumed[1]["weights"])
+    assert torch.equal(resumed[0]["weights"], whole[0]["weights"])
 
 
 def test_a_single_process_is_the_first_of_one() -> None:

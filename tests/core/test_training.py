@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 from likewise.core.bags import Bags
+from likewise.core.capacity import size_batches
 from likewise.core.checkpoint import read_checkpoint, write_checkpoint
 from likewise.core.dual import DualEncoder
 from likewise.core.encoders import ItemBagEncoder, VectorEncoder
@@ -25,6 +29,7 @@ from likewise.core.errors import (
 )
 from likewise.core.history import TrainingHistory
 from likewise.core.masks import SameGroup
+from likewise.core.memory import measure_memory
 from likewise.core.negatives import InBatch, NegativeSampler
 from likewise.core.objective import ContrastiveObjective
 from likewise.core.pairs import Pairs
@@ -359,6 +364,7 @@ def test_the_rate_climbs_then_falls() -> None:
     settings = TrainerSettings(
         epochs=1,
         batch_size=2,
+        memory_budget=None,
         learning_rate=1.0,
         weight_decay=0.0,
         warmup_share=0.25,
@@ -470,3 +476,47 @@ def test_entropy_rises_with_temperature() -> None:
     assert shares[-1] == pytest.approx(1.0, abs=1e-3)
     with pytest.raises(SettingError, match="positive"):
         analyse_temperature(source.anchors, source.positives, [0.0])
+
+
+def test_a_history_reads_in_one_line() -> None:
+    source = Planted(48)
+    history = make_trainer(epochs=2).fit(source, source.recall)
+    line = repr(history)
+    assert line.startswith("TrainingHistory(2 epochs, 4 steps of 24 pairs, best probe 0.")
+    assert "temperature 0.0" in line
+    assert "\n" not in line
+    assert len(line) < 120
+
+
+def test_a_trainer_takes_the_largest_batch_that_fits(tmp_path: Path) -> None:
+    source = Planted(96)
+    model = measure_memory(make_towers(dropout=0.2), source.batch(torch.arange(64), None))  # type: ignore[arg-type]
+    budget = model.predict(32)
+    trainer = make_trainer(tmp_path, batch_size=None, memory_budget=budget, epochs=2)
+    history = trainer.fit(source)
+    assert history.batch_size == 32
+    assert f"31 negatives, the most that fits: {budget:,} of {budget:,} bytes" in history.batch_note
+    again = make_trainer(tmp_path, batch_size=None, memory_budget=budget, epochs=2)
+    assert again.resume(tmp_path / LATEST, source).batch_size == 32
+
+
+@given(st.integers(2, 200), st.integers(1, 500))
+@hypothesis_settings(max_examples=20, deadline=None)
+def test_a_sized_batch_fits_and_its_double_would_not(rows: int, share: int) -> None:
+    source, towers = Planted(rows), make_towers()
+    sample = source.batch(torch.arange(min(rows, 64)), torch.Generator())
+    model = measure_memory(towers, sample)
+    budget = model.predict(2) + share * 1000
+    chosen = make_trainer(batch_size=None, memory_budget=budget, chunk_size=8).settings
+    size, _ = size_batches(towers, source, chosen)
+    assert model.predict(size, 8) <= budget
+    assert 2 * size > rows or model.predict(2 * size, 8) > budget
+
+
+def test_a_budget_goes_with_an_open_batch_size_only() -> None:
+    with pytest.raises(SettingError, match="memory_budget"):
+        make_trainer(batch_size=None)
+    with pytest.raises(SettingError, match="memory_budget"):
+        make_trainer(memory_budget=10**9)
+    with pytest.raises(SettingError, match="a batch of 2 needs"):
+        make_trainer(batch_size=None, memory_budget=1).fit(Planted(48))
