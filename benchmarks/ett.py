@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 import torch
 from likewise.forecasting import (
+    Blend,
     DirectRidge,
     Forecaster,
     Normaliser,
@@ -52,9 +53,8 @@ def load_panel(stop: int) -> tuple[Panel, pl.Series]:
 def models(horizon: int, seed: int) -> list[Forecaster]:
     """What is compared."""
     return [
-        RetrievalForecaster(
-            horizon, LOOKBACK, embedding="learned", seed=seed, alias="retrieval (learned)"
-        ),
+        _retrieval(horizon, seed),
+        Blend([_retrieval(horizon, seed), DirectRidge(horizon, 512)], alias="blend"),
         WindowNeighbours(horizon, LOOKBACK, alias="raw windows, less their mean"),
         WindowNeighbours(
             horizon,
@@ -63,9 +63,16 @@ def models(horizon: int, seed: int) -> list[Forecaster]:
             alias="raw windows, less their last value",
         ),
         DirectRidge(horizon, LOOKBACK, alias="ridge (direct)"),
+        DirectRidge(horizon, 512, alias="ridge (direct), lookback 512"),
         SeasonalNaive(horizon, 24, alias="seasonal naive"),
         Repeat(horizon, alias="repeat"),
     ]
+
+
+def _retrieval(horizon: int, seed: int) -> RetrievalForecaster:
+    return RetrievalForecaster(
+        horizon, LOOKBACK, embedding="learned", seed=seed, alias="retrieval (learned)"
+    )
 
 
 def main() -> None:
@@ -76,6 +83,7 @@ def main() -> None:
     parser.add_argument("--step-size", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--level", type=int, action="append", default=[])
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     first, stop = PARTS[asked.part]
@@ -91,17 +99,15 @@ def main() -> None:
             horizon=horizon,
             start=stamps[first - 1],
             step_size=asked.step_size,
-            level=[80],
+            level=asked.level,
         )
         scores = result.scores(season=24)
         print(f"horizon {horizon}: {len(result.origins)} windows, ", end="")
         print(f"{time.process_time() - started:.0f} s of CPU\n")
         for row in scores.iter_rows(named=True):
             table.setdefault(row["model"], []).append(row["mse"])
-            print(
-                f"| {row['model']} | {row['mse']:.4f} | {row['mae']:.4f} | "
-                f"{row['coverage-80']:.3f} | {row['scaled_crps']:.4f} |"
-            )
+            cells = [f"{name} {row[name]:.4f}" for name in scores.columns[2:]]
+            print(f"| {row['model']} | {' | '.join(cells)} |")
         model = result.models["retrieval (learned)"]
         assert isinstance(model, RetrievalForecaster)
         best = model.choices_.row(0, named=True)

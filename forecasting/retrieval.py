@@ -40,8 +40,9 @@ from .units import Steps
 from .windows import Windows
 
 EmbeddingKind = Literal["auto", "learned", "raw"]
-SOFTNESS = (0.5, 0.75, 1.0, 1.5)
-"""Serving scales tried, as multiples of the one the objective learned."""
+SOFTNESS = (1.0,)
+"""The learned temperature serves as it is: at it, and only at it, a softmax of scores is a density
+ratio. Sharper and softer ones won on single validation tails and lost behind them."""
 RAW_SOFTNESS = tuple(0.125 * 2**power for power in range(12))
 """The same for raw windows, whose scale nobody learned."""
 CHOICE_ORIGINS = 768
