@@ -41,8 +41,8 @@ from .windows import Windows
 
 EmbeddingKind = Literal["auto", "learned", "raw"]
 SOFTNESS = (1.0,)
-"""The learned temperature serves as it is: at it, and only at it, a softmax of scores is a density
-ratio. Sharper and softer ones won on single validation tails and lost behind them."""
+"""The learned temperature serves as it is: at it, and only at it, the softmax of scores is a
+density ratio, and its weights are a forecast distribution."""
 RAW_SOFTNESS = tuple(0.125 * 2**power for power in range(12))
 """The same for raw windows, whose scale nobody learned."""
 CHOICE_ORIGINS = 768
