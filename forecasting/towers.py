@@ -19,6 +19,7 @@ from ..core import (
     ContrastiveObjective,
     DimensionalCollapse,
     DualEncoder,
+    TooFewNegatives,
     Trainer,
     TrainingHistory,
     VectorEncoder,
@@ -81,9 +82,14 @@ def train_towers(
         seed: Of weights, order and dropout.
 
     Raises:
-        TooFewNegatives: The history is so short that all windows overlap.
+        TooFewNegatives: The history is so short that all windows overlap, or there is only one.
     """
     pairs = _pairs(held.before, recipe, policy)
+    if len(pairs) < 2:
+        raise TooFewNegatives(
+            "there is one window before the validation tail and nothing to tell it apart from; "
+            "shorten the lookback or the horizon, or pass embedding='raw'"
+        )
     trainer = _trainer(recipe, policy, settings, seed, len(pairs), epochs=None)
     origins = held.origins[:: max(1, len(held.origins) // PROBE_ORIGINS)]
     stride = max(1, len(pairs.windows) // PROBE_WINDOWS)
