@@ -214,3 +214,19 @@ def naive_crps(truth: list[list[float]], quantiles: dict[float, list[list[float]
                 miss = y - bounds[o][h]
                 losses.append(q * miss if miss >= 0 else (q - 1) * miss)
     return 2 * (sum(losses) / len(losses)) / (sum(sizes) / len(sizes))
+
+
+def naive_paired_test(differences: list[float], overlap: int) -> tuple[float, float, int]:
+    """Mean, corrected Diebold-Mariano statistic, and lags, from the definitions."""
+    count = len(differences)
+    mean = sum(differences) / count
+    lags = min(overlap - 1 + math.floor(4 * (count / 100) ** (2 / 9)), count - 1)
+    variance = 0.0
+    for lag in range(-lags, lags + 1):
+        products = [
+            (differences[i] - mean) * (differences[i - abs(lag)] - mean)
+            for i in range(abs(lag), count)
+        ]
+        variance += (1 - abs(lag) / (lags + 1)) * sum(products) / count
+    shrink = (count + 1 - 2 * overlap + overlap * (overlap - 1) / count) / count
+    return mean, mean / math.sqrt(variance / count) * math.sqrt(shrink), lags

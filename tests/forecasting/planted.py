@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -86,3 +87,10 @@ def forecasts_at(frame: Any, name: Any, column: str) -> Sequence[float]:
     """One model's forecasts of one series, in order of time."""
     table = frame if isinstance(frame, pl.DataFrame) else pl.DataFrame(frame.to_dict("list"))
     return table.filter(pl.col("unique_id") == name).sort("ds")[column].to_list()
+
+
+def answer_of(model: RetrievalForecaster) -> str:
+    """Fingerprint of the encoder, and a hash of every byte that is forecast."""
+    columns = [model.alias, f"{model.alias}-lo-80", f"{model.alias}-hi-80"]
+    forecast = model.predict(level=[80]).select(columns).to_numpy().tobytes()
+    return f"{model.embedding_.fingerprint} {hashlib.sha256(forecast).hexdigest()}"

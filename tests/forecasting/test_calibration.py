@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -104,7 +105,7 @@ def test_bands_hold_the_mean_and_contain_one_another(model: Repeat) -> None:
     name = model.alias
     order = [f"{name}-lo-95", f"{name}-lo-80", f"{name}-lo-50", name]
     order += [f"{name}-hi-50", f"{name}-hi-80", f"{name}-hi-95"]
-    for lower, upper in zip(order, order[1:], strict=False):
+    for lower, upper in pairwise(order):
         assert (table[lower] <= table[upper]).all(), (lower, upper)
     assert set(table.columns) == {"unique_id", "ds", *order}
 

@@ -148,8 +148,8 @@ def test_a_stored_index_of_another_panel_or_encoder_is_refused() -> None:
     assert again.index is index.index
     with pytest.raises(StaleIndex, match="attach the panel again"):
         ContinuationIndex(index.windows.panel.until(80), *parts, stored=index.index)
+    other = RawEmbedding(unit=0.2)
     with pytest.raises(StaleIndex):
-        other = RawEmbedding(unit=0.2)
         ContinuationIndex(index.windows.panel, index.recipe, other, stored=index.index)
 
 

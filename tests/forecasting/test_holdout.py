@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from likewise.core import TooFewRows
-from likewise.forecasting.holdout import batches, hold_out
+from likewise.forecasting.holdout import TAIL_SHARE, batches, hold_out
 from likewise.forecasting.origins import complete, futures, pasts
 from likewise.forecasting.windows import Windows
 
@@ -39,9 +39,9 @@ def test_the_minimum_length_that_is_stated_works_exactly(lookback: int, horizon:
         hold_out(panel_of([(0, wave(least - 1).tolist())]), lookback, horizon)
 
 
-def test_the_tail_is_a_fifth_of_the_longest_series() -> None:
+def test_the_tail_is_a_share_of_the_longest_series() -> None:
     held = hold_out(panel_of([(0, wave(500).tolist())]), 10, 5)
-    assert held.cut == 499 - 100
+    assert held.cut == 499 - int(TAIL_SHARE * 500)
 
 
 def test_origins_are_thinned_evenly_and_keep_both_ends() -> None:
@@ -54,7 +54,7 @@ def test_origins_are_thinned_evenly_and_keep_both_ends() -> None:
 def test_a_tail_full_of_holes_says_what_is_missing() -> None:
     values = wave(100).tolist()
     values[70::3] = [NAN] * len(values[70::3])
-    with pytest.raises(TooFewRows, match="last 20 steps has 10 complete rows before and 4"):
+    with pytest.raises(TooFewRows, match=r"last \d+ steps has 10 complete rows before and 4"):
         hold_out(panel_of([(0, values)]), 10, 4)
 
 
