@@ -25,7 +25,10 @@ from .series import SeriesDetector
 from .window_evidence import explain_window
 from .window_register import measure_window_register
 
-DAY = 24
+BLOCK = 3
+"""Hours counted together: a single hour of so few baskets is mostly chance."""
+
+DAY = 24 // BLOCK
 FIRST_JUDGED = dt.date(2017, 10, 1)
 BUDGET = 8
 """Days of a quarter that somebody has time to look at."""
@@ -39,6 +42,7 @@ HOLIDAYS = {
     dt.date(2017, 5, 29): "Memorial Day",
     dt.date(2017, 7, 4): "Independence Day",
     dt.date(2017, 9, 4): "Labor Day",
+    dt.date(2017, 11, 5): "clocks go back",
     dt.date(2017, 11, 22): "eve of Thanksgiving",
     dt.date(2017, 11, 23): "Thanksgiving",
     dt.date(2017, 11, 24): "day after Thanksgiving",
@@ -64,15 +68,17 @@ def tell(progress: Progress) -> Chapter:
 
 def tell_days(progress: Progress) -> tuple[list[Block], str]:
     """Judge the last quarter's days by the hours of the nine months before."""
-    hours = load_hours()
+    blocks = load_blocks()
     split = pl.lit(FIRST_JUDGED).cast(pl.Datetime("us"))
-    normal = hours.filter(pl.col("ds") < split)
-    # The window of a day ends at its last hour; the first judged one begins with the quarter.
-    judged = hours.filter(pl.col("ds") >= split)
-    detector = SeriesDetector(0.01, lookback=DAY).fit(normal, progress=progress)
+    normal = blocks.filter(pl.col("ds") < split)
+    # The window of a day ends with its last block.
+    judged = blocks.filter(pl.col("ds") >= split)
+    detector = SeriesDetector(0.02, lookback=DAY).fit(normal, progress=progress)
     scored: pl.DataFrame = detector.score(judged)
     ends = (
-        scored.with_row_index("step").filter(pl.col("ds").dt.hour() == DAY - 1).drop_nulls("score")
+        scored.with_row_index("step")
+        .filter(pl.col("ds").dt.hour() == 24 - BLOCK)
+        .drop_nulls("score")
     )
     strangest = ends.sort("score", descending=True).head(BUDGET)
     rows = [[_told(row["ds"].date()), row["score"], row["alert"],
@@ -94,20 +100,20 @@ def tell_days(progress: Progress) -> tuple[list[Block], str]:
         for row in strangest.head(2).to_dicts()
     ]
     register = measure_window_register(detector, normal, progress=progress)
-    blocks: list[Block] = [
+    told: list[Block] = [
         Heading("Days of a retailer"),
         Text(
-            "Baskets and sales of each hour, January to September, are taken as normal; October "
-            f"to December is judged, one window of {DAY} hours a day. The detector knows no "
-            f"calendar. With time to review {BUDGET} days of {len(ends)}, {known} of those it "
-            "names are holidays or stand next to one."
+            f"Baskets and sales of every {BLOCK} hours, January to September, are taken as normal; "
+            "October to December is judged, one window a day. The detector knows no calendar. "
+            f"With time to review {BUDGET} days of {len(ends)}, {known} of those it names are "
+            "holidays, stand next to one, or change the clock."
         ),
         table,
         *figures,
         *threshold_blocks(detector.threshold()),
         *register_blocks(register),
     ]
-    return blocks, f"{table.as_text()}\n\n{register.sentence()}"
+    return told, f"{table.as_text()}\n\n{register.sentence()}"
 
 
 def tell_rows(progress: Progress) -> tuple[list[Block], str]:
@@ -152,8 +158,8 @@ def tell_rows(progress: Progress) -> tuple[list[Block], str]:
     return blocks, f"{printed}\n\n{register.sentence()}"
 
 
-def load_hours() -> pl.DataFrame:
-    """Load baskets and sales of every hour of the retailer's year; closed hours are 0.
+def load_blocks() -> pl.DataFrame:
+    """Load baskets and sales of the retailer's year in blocks of hours; closed ones are 0.
 
     Raises:
         LikewiseError: The data package is not installed.
@@ -171,7 +177,7 @@ def load_hours() -> pl.DataFrame:
             "basket": sold["basket_id"].to_numpy(),
             "sales": sold["sales_value"].to_numpy(),
         }
-    ).with_columns((pl.col("ds") - TILL_OFFSET).dt.truncate("1h"))
+    ).with_columns((pl.col("ds") - TILL_OFFSET).dt.truncate(f"{BLOCK}h"))
     counted = lines.group_by("ds").agg(
         pl.col("basket").n_unique().cast(pl.Float64).alias("baskets"), pl.col("sales").sum()
     )
@@ -179,7 +185,7 @@ def load_hours() -> pl.DataFrame:
     assert isinstance(first, dt.datetime)
     assert isinstance(last, dt.datetime)
     grid = pl.datetime_range(
-        first.replace(hour=0), last.replace(hour=DAY - 1), "1h", eager=True, time_unit="us"
+        first.replace(hour=0), last.replace(hour=21), f"{BLOCK}h", eager=True, time_unit="us"
     )
     every = pl.DataFrame({"ds": grid}).join(counted, on="ds", how="left").fill_null(0.0)
     # The first and the last day are cut by the clock's offset and would look closed.

@@ -79,7 +79,8 @@ def save_series(detector: SeriesDetector, path: str | PathLike[str]) -> None:
 def load_series(kind: type[_Detector], path: str | PathLike[str]) -> _Detector:
     """Load a detector that :func:`save_series` saved."""
     bundle = load_bundle(path, kind=KIND)
-    tensors = {name: value.numpy() for name, value in bundle.tensors.items()}
+    # A copy lies in memory as fitted arrays do, so that products round alike to the last bit.
+    tensors = {name: np.array(value.numpy()) for name, value in bundle.tensors.items()}
     settings = dict(bundle.config["settings"])
     learning = WindowLearning(**settings.pop("learning"))
     augmentations = tuple(map(_augmentation, settings.pop("augmentations")))

@@ -83,7 +83,8 @@ def save_detector(detector: NeighbourDetector, path: str | PathLike[str]) -> Non
 def load_detector(kind: type[_Detector], path: str | PathLike[str]) -> _Detector:
     """Load a detector that :func:`save_detector` saved."""
     bundle = load_bundle(path, kind=KIND)
-    config, tensors = bundle.config, {n: t.numpy() for n, t in bundle.tensors.items()}
+    # A copy lies in memory as fitted arrays do, so that products round alike to the last bit.
+    config, tensors = bundle.config, {n: np.array(t.numpy()) for n, t in bundle.tensors.items()}
     learning = LearningSettings(
         **{**config["learning"], "hidden": tuple(config["learning"]["hidden"])}
     )

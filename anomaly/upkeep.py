@@ -47,7 +47,7 @@ class Upkeep:
         :meth:`recalibrate` or :meth:`calibrate`.
         """
         rows, _ = self._read(X, on_missing="error")
-        named = make_ids(ids, len(rows), self._next_id())
+        named = make_ids(ids, len(rows), 0 if ids is not None else self._next_id())
         index = self._index.extended(rows)
         own = np.arange(len(self.reference_), len(index), dtype=np.int64)
         normals = self.reference_.extended(rows, named, index.score(rows, leave_out=own))
