@@ -50,7 +50,7 @@ def save_series(detector: SeriesDetector, path: str | PathLike[str]) -> None:
             {
                 "series": _plain(series),
                 "k": fitted.model.k,
-                "spreads": dict(fitted.model.spreads),
+                "spreads": [[name, size] for name, size in fitted.model.spreads.items()],
                 "threshold": asdict(fitted.threshold),
                 "held_out": [[_plain(key), start] for key, start in fitted.held_out.items()],
                 "encoder": None if space is None else describe_encoder(space.encoder),
@@ -166,7 +166,7 @@ def _group(
         group["k"],
         MainDirections(own["middle"], own["directions"]),
         space,
-        group["spreads"],
+        dict(group["spreads"]),
         ReferenceWindows(own["owner"], own["ends"], own["windows"]),
     )
     return FittedSeries(
