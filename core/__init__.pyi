@@ -1,5 +1,5 @@
-from .audit import AuditPair, MiningAudit
-from .augment import (
+from .bundle.folder import Bundle, load_bundle, save_bundle
+from .encoders.augment import (
     Augmentation,
     CellCorruption,
     Chain,
@@ -12,14 +12,8 @@ from .augment import (
     list_invariances,
     make_views,
 )
-from .bags import Bags, Rows
-from .blocks import Block, Columns, Figure, Heading, KeyValues, Note, Table, Text
-from .bundle import Bundle, load_bundle, save_bundle
-from .chapters import Chapter, Tell
-from .chunking import chunked_step, whole_step
-from .distributed import distributed_step, gather_rows
-from .drawing import Mixture, Popularity, WeightedDraw
-from .dual import (
+from .encoders.bags import Bags, Rows
+from .encoders.dual import (
     DualEncoder,
     ProjectionHead,
     build_dual,
@@ -27,9 +21,18 @@ from .dual import (
     momentum_copy,
     update_momentum_,
 )
-from .encoders import ItemBagEncoder, RowEncoder, VectorEncoder, build_encoder, describe_encoder
-from .encoding import Encoder, EncoderConfig
-from .engine import VectorIndex
+from .encoders.encoders import (
+    ItemBagEncoder,
+    RowEncoder,
+    VectorEncoder,
+    build_encoder,
+    describe_encoder,
+)
+from .encoders.encoding import Encoder, EncoderConfig
+from .encoders.fingerprint import fingerprint
+from .encoders.prototypes import Classified, Prototypes, average_prototypes
+from .encoders.tsaug_adapter import TsaugAugmentation
+from .encoders.window_encoder import WindowEncoder
 from .errors import (
     BundleError,
     BundleFormatError,
@@ -60,28 +63,32 @@ from .errors import (
     VectorIndexError,
     join_faults,
 )
-from .fingerprint import fingerprint
-from .gate import GateReport, RecallGate
 from .geometry import Geometry, check_geometry, measure_geometry, normalize
-from .graph import GraphSettings
-from .hard_negatives import Curriculum, MinedHard, bags_of
-from .history import EpochRecord, StepRecord, TrainingHistory
-from .hnsw import HNSWIndex
-from .index import ExactIndex
-from .inspection import BundlePart, Inspection, check_bundle, inspect_bundle
-from .layout import Pool
-from .masks import CandidateMask, GivenPairs, SameGroup, SameId
-from .memory import BatchPlan, MemoryModel, largest_batch, measure_memory
-from .mining import MinedNegatives, MiningCache, MiningRule, mine_negatives
-from .monitoring import Check, Guards, Verdict, compare_samples, monitor
-from .negatives import Draw, InBatch, NegativeSampler, Request, log_presence
-from .neighbours import Neighbours
-from .objective import ContrastiveObjective, StepResult
-from .objective_config import ObjectiveConfig
-from .packing import Packed
-from .pairs import CandidateSource, Pairs, PairSource
-from .palette import COLOURS, INK, MUTED, PAPER, RAISED, RULE, SERIES, Colour
-from .plots import (
+from .index.engine import VectorIndex
+from .index.exact import ExactIndex
+from .index.gate import GateReport, RecallGate
+from .index.graph import GraphSettings
+from .index.hnsw import HNSWIndex
+from .index.neighbours import Neighbours
+from .index.packing import Packed
+from .index.recall import measure_recall
+from .monitoring.guards import Check, Guards, Verdict, compare_samples, monitor
+from .monitoring.inspection import BundlePart, Inspection, check_bundle, inspect_bundle
+from .monitoring.probes import ProbeSet, freeze_probes
+from .negatives.audit import AuditPair, MiningAudit
+from .negatives.drawing import Mixture, Popularity, WeightedDraw
+from .negatives.hard import Curriculum, MinedHard, bags_of
+from .negatives.mining import MinedNegatives, MiningCache, MiningRule, mine_negatives
+from .negatives.queues import Queue, QueueContent, VectorQueue
+from .negatives.samplers import Draw, InBatch, NegativeSampler, Request, log_presence
+from .objective.config import ObjectiveConfig
+from .objective.layout import Pool
+from .objective.masks import CandidateMask, GivenPairs, SameGroup, SameId
+from .objective.objective import ContrastiveObjective, StepResult
+from .page.blocks import Block, Columns, Figure, Heading, KeyValues, Note, Table, Text
+from .page.chapters import Chapter, Tell
+from .page.palette import COLOURS, INK, MUTED, PAPER, RAISED, RULE, SERIES, Colour
+from .page.plots import (
     HALF_WIDTH,
     PAGE_WIDTH,
     add_legend,
@@ -90,21 +97,20 @@ from .plots import (
     style_axes,
     title_panel,
 )
-from .probes import ProbeSet, freeze_probes
-from .progress import Progress, silent, track
-from .prototypes import Classified, Prototypes, average_prototypes
-from .queues import Queue, QueueContent, VectorQueue
-from .recall import measure_recall
-from .recall_probe import Probe, RecallProbe
-from .report import Page
-from .schedule import TrainerSettings, learning_rate_at
+from .page.report import Page
+from .page.svg import check_svg
 from .seeds import Stage, derive_generator, derive_seed, seeded
-from .settings import config_option, read_settings
-from .svg import check_svg
-from .training import Trainer
-from .tsaug_adapter import TsaugAugmentation
-from .tuning import Sweep, TemperatureReading, Trial, analyse_temperature, sweep
-from .window_encoder import WindowEncoder
+from .shell.progress import Progress, silent, track
+from .shell.settings import config_option, read_settings
+from .training.chunking import chunked_step, whole_step
+from .training.distributed import distributed_step, gather_rows
+from .training.history import EpochRecord, StepRecord, TrainingHistory
+from .training.memory import BatchPlan, MemoryModel, largest_batch, measure_memory
+from .training.pairs import CandidateSource, Pairs, PairSource
+from .training.recall_probe import Probe, RecallProbe
+from .training.schedule import TrainerSettings, learning_rate_at
+from .training.trainer import Trainer
+from .training.tuning import Sweep, TemperatureReading, Trial, analyse_temperature, sweep
 
 __all__ = [
     "COLOURS",

@@ -114,9 +114,9 @@ def main(debug: bool) -> None:
 )
 def demo(out: Path) -> None:
     """Show what each application does, on public data, in one page."""
-    from .blocks import Heading, Note
-    from .progress import track
-    from .report import Page
+    from .page.blocks import Heading, Note
+    from .page.report import Page
+    from .shell.progress import track
 
     started = time.perf_counter()
     page = Page("By what came before", "What likewise does on public data, and what it leans on")
@@ -146,7 +146,7 @@ _bundle = click.argument("bundle", type=click.Path(exists=True, file_okay=False,
 @_bundle
 def inspect(bundle: Path) -> None:
     """Say what a bundle is, and list what it holds."""
-    from .inspection import inspect_bundle
+    from .monitoring.inspection import inspect_bundle
 
     found = inspect_bundle(bundle)
     for name, value in found.facts().shown:
@@ -167,8 +167,8 @@ def check(context: click.Context, bundle: Path, queries: Path | None) -> None:
 
     Exits with 0 when every guard holds, with 3 when one fails, with 2 when the bundle is damaged.
     """
-    from .blocks import Table
-    from .inspection import check_bundle, read_vectors
+    from .monitoring.inspection import check_bundle, read_vectors
+    from .page.blocks import Table
 
     recent = None if queries is None else read_vectors(queries)
     verdict = check_bundle(bundle, queries=recent)

@@ -1,3 +1,4 @@
+from .adapters import WindowRegressor, boosted_trees
 from .backtest import Backtest, backtest, rolling_cutoffs
 from .blend import Blend
 from .blend_explanation import BlendExplanation
@@ -9,14 +10,17 @@ from .frequency import Frequency
 from .levels import LevelKind
 from .model import Forecast, Forecaster
 from .naive import Repeat, SeasonalNaive
+from .nixtla import NixtlaModel
 from .normalisers import Normaliser
 from .origins import Origins
 from .pairs import PairPolicy
 from .panel import Panel
+from .price import PairedTest, block_bootstrap, diebold_mariano, explanation_price
 from .retrieval import RetrievalForecaster
 from .ridge import DirectRidge
 from .scores import mape, score_table
 from .towers import TowerSettings
+from .tracking import track_intervals
 from .window_neighbours import WindowNeighbours
 from .windows import Windows, too_short
 
@@ -33,21 +37,29 @@ __all__ = [
     "Frequency",
     "Gaps",
     "LevelKind",
+    "NixtlaModel",
     "Normaliser",
     "Origins",
     "PairPolicy",
+    "PairedTest",
     "Panel",
     "Repeat",
     "RetrievalForecaster",
     "SeasonalNaive",
     "TowerSettings",
     "WindowNeighbours",
+    "WindowRegressor",
     "Windows",
     "backtest",
+    "block_bootstrap",
+    "boosted_trees",
+    "diebold_mariano",
+    "explanation_price",
     "mape",
     "read_file",
     "read_frame",
     "rolling_cutoffs",
     "score_table",
     "too_short",
+    "track_intervals",
 ]

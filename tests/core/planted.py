@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
-from likewise.core.dual import DualEncoder
-from likewise.core.encoders import VectorEncoder
-from likewise.core.pairs import Pairs
+from likewise.core.encoders.dual import DualEncoder
+from likewise.core.encoders.encoders import VectorEncoder
+from likewise.core.training.pairs import Pairs
 from torch import Tensor
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from likewise.core.augment import (
+from likewise.core.encoders.augment import (
     Augmentation,
     CellCorruption,
     Chain,
@@ -21,9 +21,9 @@ from likewise.core.augment import (
     list_invariances,
     make_views,
 )
+from likewise.core.encoders.tsaug_adapter import TsaugAugmentation
 from likewise.core.errors import NonFiniteError, SettingError, ShapeError
-from likewise.core.pairs import Pairs
-from likewise.core.tsaug_adapter import TsaugAugmentation
+from likewise.core.training.pairs import Pairs
 
 from tests.core.planted import Planted
 from tests.naive import naive_crop

@@ -26,7 +26,7 @@ from likewise.core import (
     load_bundle,
     save_bundle,
 )
-from likewise.core.manifest import FORMAT, migrate, read_manifest, seal, unseal
+from likewise.core.bundle.manifest import FORMAT, migrate, read_manifest, seal, unseal
 
 
 def save(path: Path, *, step: int = 1, kind: str = "model") -> None:

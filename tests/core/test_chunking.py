@@ -9,14 +9,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from likewise.core.chunking import chunked_step, whole_step
-from likewise.core.dual import DualEncoder
+from likewise.core.encoders.dual import DualEncoder
 from likewise.core.errors import SettingError, TooFewRows
-from likewise.core.masks import SameId
-from likewise.core.memory import MemoryModel, largest_batch, measure_memory
-from likewise.core.objective import ContrastiveObjective
-from likewise.core.pairs import Pairs
+from likewise.core.objective.masks import SameId
+from likewise.core.objective.objective import ContrastiveObjective
 from likewise.core.seeds import derive_seed, seeded
+from likewise.core.training.chunking import chunked_step, whole_step
+from likewise.core.training.memory import MemoryModel, largest_batch, measure_memory
+from likewise.core.training.pairs import Pairs
 
 from tests.core.planted import Planted, gradients, make_towers
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from likewise.core.chunking import whole_step
-from likewise.core.distributed import place_of_process
-from likewise.core.masks import SameGroup
-from likewise.core.objective import ContrastiveObjective
-from likewise.core.pairs import Pairs
-from likewise.core.training import Trainer
+from likewise.core.objective.masks import SameGroup
+from likewise.core.objective.objective import ContrastiveObjective
+from likewise.core.training.chunking import whole_step
+from likewise.core.training.distributed import place_of_process
+from likewise.core.training.pairs import Pairs
+from likewise.core.training.trainer import Trainer
 
 from tests.core.planted import Planted, gradients, make_towers
 
@@ -25,11 +25,11 @@ rank, folder = int(sys.argv[1]), sys.argv[2]
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2,
                         timeout=datetime.timedelta(seconds=60))
-from likewise.core.distributed import distributed_step
-from likewise.core.masks import SameGroup
-from likewise.core.objective import ContrastiveObjective
-from likewise.core.pairs import Pairs
-from likewise.core.training import Trainer
+from likewise.core.training.distributed import distributed_step
+from likewise.core.objective.masks import SameGroup
+from likewise.core.objective.objective import ContrastiveObjective
+from likewise.core.training.pairs import Pairs
+from likewise.core.training.trainer import Trainer
 from tests.core.planted import Planted, gradients, make_towers
 """
 

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import doctest
 import importlib
+from pathlib import Path
 
 import pytest
 
-MODULES = (
-    "augment",
-    "bags",
-    "drawing",
-    "encoders",
-    "errors",
-    "geometry",
-    "masks",
-    "memory",
-    "negatives",
-    "objective",
-    "prototypes",
-    "queues",
-    "regularisers",
-    "seeds",
-    "tuning",
-    "window_encoder",
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted(
+    ".".join(("likewise", *path.relative_to(ROOT).with_suffix("").parts))
+    for path in (ROOT / "core").rglob("*.py")
+    if ">>> " in path.read_text("utf-8")
 )
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module_run(name: str) -> None:
-    found = doctest.testmod(importlib.import_module(f"likewise.core.{name}"))
+    found = doctest.testmod(importlib.import_module(name))
     assert found.failed == 0

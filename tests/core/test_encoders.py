@@ -9,8 +9,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from likewise.core.bags import Bags
-from likewise.core.dual import (
+from likewise.core.encoders.bags import Bags
+from likewise.core.encoders.dual import (
     DualEncoder,
     ProjectionHead,
     build_dual,
@@ -18,18 +18,18 @@ from likewise.core.dual import (
     momentum_copy,
     update_momentum_,
 )
-from likewise.core.encoders import (
+from likewise.core.encoders.encoders import (
     ItemBagEncoder,
     RowEncoder,
     VectorEncoder,
     build_encoder,
     describe_encoder,
 )
-from likewise.core.encoding import Encoder
+from likewise.core.encoders.encoding import Encoder
+from likewise.core.encoders.prototypes import Prototypes, average_prototypes
+from likewise.core.encoders.window_encoder import WindowEncoder
 from likewise.core.errors import DuplicateRows, SettingError, ShapeError, TooFewRows
 from likewise.core.geometry import normalize
-from likewise.core.prototypes import Prototypes, average_prototypes
-from likewise.core.window_encoder import WindowEncoder
 
 from tests.core.planted import make_towers
 from tests.naive import naive_bag_mean

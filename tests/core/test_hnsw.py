@@ -27,7 +27,7 @@ from likewise.core import (
     VectorIndex,
     measure_recall,
 )
-from likewise.core.stored_rows import unit_vectors
+from likewise.core.index.stored_rows import unit_vectors
 from torch.utils.data import DataLoader, Dataset
 
 from ..naive import naive_recall

@@ -22,8 +22,8 @@ from likewise.core import (
     StaleIndex,
     UnknownId,
 )
-from likewise.core.scan import nearest_first
-from likewise.core.stored_rows import unit_vectors
+from likewise.core.index.scan import nearest_first
+from likewise.core.index.stored_rows import unit_vectors
 
 from ..naive import naive_neighbours
 

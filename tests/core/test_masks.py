@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from likewise.core.errors import ShapeError
-from likewise.core.masks import CandidateMask, GivenPairs, SameGroup, SameId
+from likewise.core.objective.masks import CandidateMask, GivenPairs, SameGroup, SameId
 
 from tests.naive import naive_pairs, naive_same
 

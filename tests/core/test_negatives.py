@@ -10,21 +10,21 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from likewise.core.bags import Bags
-from likewise.core.chunking import whole_step
-from likewise.core.drawing import Mixture, Popularity, WeightedDraw
+from likewise.core.encoders.bags import Bags
+from likewise.core.encoders.fingerprint import fingerprint
 from likewise.core.errors import SettingError, ShapeError
-from likewise.core.fingerprint import fingerprint
 from likewise.core.geometry import normalize
-from likewise.core.hard_negatives import Curriculum, MinedHard, bags_of
-from likewise.core.index import ExactIndex
-from likewise.core.masks import SameId
-from likewise.core.mining import MiningRule, mine_negatives
-from likewise.core.negatives import InBatch, NegativeSampler, Request, log_presence
-from likewise.core.objective import ContrastiveObjective
-from likewise.core.pairs import Pairs
-from likewise.core.queues import Queue, VectorQueue
-from likewise.core.training import Trainer
+from likewise.core.index.exact import ExactIndex
+from likewise.core.negatives.drawing import Mixture, Popularity, WeightedDraw
+from likewise.core.negatives.hard import Curriculum, MinedHard, bags_of
+from likewise.core.negatives.mining import MiningRule, mine_negatives
+from likewise.core.negatives.queues import Queue, VectorQueue
+from likewise.core.negatives.samplers import InBatch, NegativeSampler, Request, log_presence
+from likewise.core.objective.masks import SameId
+from likewise.core.objective.objective import ContrastiveObjective
+from likewise.core.training.chunking import whole_step
+from likewise.core.training.pairs import Pairs
+from likewise.core.training.trainer import Trainer
 
 from tests.core.planted import Planted, make_towers
 from tests.naive import naive_queue

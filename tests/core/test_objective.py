@@ -12,7 +12,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from likewise.core import tiling
 from likewise.core.errors import (
     DegenerateTemperature,
     NonFiniteError,
@@ -23,10 +22,11 @@ from likewise.core.errors import (
     TooFewRows,
 )
 from likewise.core.geometry import check_geometry, measure_geometry
-from likewise.core.layout import Pool
-from likewise.core.masks import CandidateMask, GivenPairs, SameGroup, SameId
-from likewise.core.objective import ContrastiveObjective, StepResult
-from likewise.core.objective_config import ObjectiveConfig
+from likewise.core.objective import tiling
+from likewise.core.objective.config import ObjectiveConfig
+from likewise.core.objective.layout import Pool
+from likewise.core.objective.masks import CandidateMask, GivenPairs, SameGroup, SameId
+from likewise.core.objective.objective import ContrastiveObjective, StepResult
 from torch import Tensor
 
 from tests.naive import (
@@ -1011,7 +1011,7 @@ def test_the_settings_are_kept_as_a_frozen_record() -> None:
 # closes that gap first, so that every further megabyte shows.
 MEMORY_PROBE = """
 import resource, sys, torch
-from likewise.core.objective import ContrastiveObjective
+from likewise.core.objective.objective import ContrastiveObjective
 torch.set_num_threads(1)
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -16,9 +16,9 @@ from likewise.core.errors import (
     TooFewNegatives,
 )
 from likewise.core.geometry import measure_geometry, normalize
-from likewise.core.layout import Pool
-from likewise.core.masks import GivenPairs, SameId
-from likewise.core.objective import ContrastiveObjective
+from likewise.core.objective.layout import Pool
+from likewise.core.objective.masks import GivenPairs, SameId
+from likewise.core.objective.objective import ContrastiveObjective
 from torch import Tensor
 
 

@@ -13,11 +13,9 @@ import torch
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from likewise.core.bags import Bags
-from likewise.core.capacity import size_batches
-from likewise.core.checkpoint import read_checkpoint, write_checkpoint
-from likewise.core.dual import DualEncoder
-from likewise.core.encoders import ItemBagEncoder, VectorEncoder
+from likewise.core.encoders.bags import Bags
+from likewise.core.encoders.dual import DualEncoder
+from likewise.core.encoders.encoders import ItemBagEncoder, VectorEncoder
 from likewise.core.errors import (
     BundleFormatError,
     ChecksumMismatch,
@@ -27,17 +25,19 @@ from likewise.core.errors import (
     ShapeError,
     TooFewRows,
 )
-from likewise.core.history import TrainingHistory
-from likewise.core.masks import SameGroup
-from likewise.core.memory import measure_memory
-from likewise.core.negatives import InBatch, NegativeSampler
-from likewise.core.objective import ContrastiveObjective
-from likewise.core.pairs import Pairs
-from likewise.core.queues import Queue
-from likewise.core.recall_probe import RecallProbe
-from likewise.core.schedule import TrainerSettings, learning_rate_at, make_optimiser
-from likewise.core.training import LATEST, Trainer
-from likewise.core.tuning import analyse_temperature, sweep
+from likewise.core.negatives.queues import Queue
+from likewise.core.negatives.samplers import InBatch, NegativeSampler
+from likewise.core.objective.masks import SameGroup
+from likewise.core.objective.objective import ContrastiveObjective
+from likewise.core.training.capacity import size_batches
+from likewise.core.training.checkpoint import read_checkpoint, write_checkpoint
+from likewise.core.training.history import TrainingHistory
+from likewise.core.training.memory import measure_memory
+from likewise.core.training.pairs import Pairs
+from likewise.core.training.recall_probe import RecallProbe
+from likewise.core.training.schedule import TrainerSettings, learning_rate_at, make_optimiser
+from likewise.core.training.trainer import LATEST, Trainer
+from likewise.core.training.tuning import analyse_temperature, sweep
 
 from tests.core.planted import Planted, make_towers
 from tests.naive import naive_softmax_reading
@@ -416,7 +416,7 @@ def test_a_broken_write_leaves_the_old_checkpoint(
     def full(_file: int) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("likewise.core.checkpoint.os.fsync", full)
+    monkeypatch.setattr("likewise.core.training.checkpoint.os.fsync", full)
     with pytest.raises(OSError, match="no space"):
         write_checkpoint(path, {"step": 2})
     assert read_checkpoint(path) == {"step": 1}

@@ -94,11 +94,12 @@ def test_a_room_is_typed(room: str) -> None:
 
 def test_the_installation_knows_every_module_of_the_room(room: str) -> None:
     # The install links files one by one: after adding one, install again.
-    unknown = [
-        path.name
-        for path in sorted((ROOT / room).glob("*.py"))
-        if importlib.util.find_spec(f"likewise.{room}.{path.stem}") is None
-    ]
+    folder = ROOT / room
+    named = {
+        ".".join(("likewise", room, *path.relative_to(folder).with_suffix("").parts))
+        for path in folder.rglob("*.py")
+    }
+    unknown = [name for name in sorted(named) if importlib.util.find_spec(name) is None]
     assert unknown == []
 
 
