@@ -61,6 +61,24 @@ class ExactIndex:
         self.stored = StoredRows.of(vectors, ids)
         self._fingerprint = fingerprint
 
+    @classmethod
+    def from_units(cls, vectors: NDArray[np.float32], *, fingerprint: str) -> Self:
+        """Index vectors that :func:`normalize` made, to the bit as they are and without a copy.
+
+        For large references that are encoded a block at a time into one array, and for rows that
+        an index has held before. Rows are called 0 .. N-1.
+
+        Args:
+            vectors: Unit vectors, float32 [N, D].
+            fingerprint: Of the encoder that made them.
+
+        Raises:
+            InputError: Rows that are not of length one, by number.
+        """
+        index = cls.__new__(cls)
+        index.stored, index._fingerprint = StoredRows.of_units(vectors), fingerprint
+        return index
+
     def __len__(self) -> int:
         return len(self.stored)
 

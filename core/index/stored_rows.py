@@ -24,6 +24,8 @@ from .neighbours import IdArray
 VectorLike = torch.Tensor | NDArray[Any]
 """Vectors, shape [rows, D]: a numpy array or a torch tensor of any float type."""
 
+_UNIT_SLACK = 1e-3  # of a squared length: rounding, and no more
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredRows:
@@ -46,6 +48,18 @@ class StoredRows:
         """Check and normalise vectors; without ids, rows are called 0 .. N-1."""
         unit = unit_vectors(vectors, "vectors")
         return cls.trusted(unit, _checked_ids(ids, len(unit)))
+
+    @classmethod
+    def of_units(cls, vectors: NDArray[np.float32]) -> StoredRows:
+        """Take unit vectors as they are; rows are called 0 .. N-1."""
+        lengths = np.einsum("nd,nd->n", vectors, vectors, dtype=np.float32)
+        wrong = np.flatnonzero(~(np.abs(lengths - 1) < _UNIT_SLACK))
+        if len(wrong):
+            raise InputError(
+                f"{len(wrong)} rows of vectors are not of length one: rows {_shown(wrong)}; "
+                "normalise them first"
+            )
+        return cls.trusted(vectors, np.arange(len(vectors), dtype=np.int64))
 
     @classmethod
     def trusted(cls, unit: NDArray[np.float32], ids: IdArray) -> StoredRows:
