@@ -1,6 +1,8 @@
 from .blindspots import Injection, Invariance, Measurement, Register, measure_register
+from .combining import combine_by_rank
 from .corruption import ROW_FAULTS, RowFault
 from .detector import NeighbourDetector, ProbabilityError
+from .drift import DriftMonitor, DriftVerdict
 from .events import Event, merge_events, within_budget
 from .evidence import Alert, Difference, Neighbour
 from .injection import WINDOW_FAULTS, WindowFault
@@ -19,6 +21,8 @@ __all__ = [
     "WINDOW_FAULTS",
     "Alert",
     "Difference",
+    "DriftMonitor",
+    "DriftVerdict",
     "Event",
     "Injection",
     "Invariance",
@@ -38,6 +42,7 @@ __all__ = [
     "WindowFault",
     "WindowLearning",
     "calibrate",
+    "combine_by_rank",
     "explain_window",
     "measure_register",
     "measure_row_register",

@@ -131,7 +131,7 @@ class NeighbourDetector(Upkeep, BaseDetector):  # type: ignore[misc]
         named = make_ids(ids, len(rows), 0)
         trained_on = self._choose_trained(len(rows))
         k = min(self.k, len(rows) - 1)
-        learning = LearningSettings() if trained_on.any() else None
+        learning = LearningSettings() if self.learned else None
         model = learn_model(
             rows, trained_on, k=k, seed=self.seed, learning=learning, progress=progress
         )

@@ -55,7 +55,7 @@ def at_budget(labels: ArrayLike, scores: ArrayLike, budget: int) -> AtBudget:
     above, tied = values > level, values == level
     share = (budget - above.sum()) / tied.sum()
     found = float(truth[above].sum() + share * truth[tied].sum())
-    return AtBudget(budget, found / budget, found / truth.sum())
+    return AtBudget(budget, found / budget, found / int(truth.sum()))
 
 
 def average_precision(labels: ArrayLike, scores: ArrayLike) -> float:

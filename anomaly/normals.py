@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core import DuplicateRows, ShapeError, UnknownId
+from ..core import DuplicateRows, InputError, ShapeError, UnknownId
 from .distances import Integers, Lengths, Matrix
 
 Ids = NDArray[Any]
@@ -41,7 +41,12 @@ class Normals:
 
     def extended(self, rows: Matrix, ids: Ids, own_scores: NDArray[np.float64]) -> Normals:
         """Give these rows and, after them, new ones that no encoder has seen."""
-        taken = np.intersect1d(self.ids, ids) if self.ids.dtype.kind == ids.dtype.kind else ids[:0]
+        if self.ids.dtype.kind != ids.dtype.kind:
+            raise InputError(
+                f"the reference set has ids such as {self.ids[0]!r} and the new rows such as "
+                f"{ids[0]!r}; give ids of one kind"
+            )
+        taken = np.intersect1d(self.ids, ids)
         if len(taken):
             raise DuplicateRows(
                 f"{len(taken)} ids are in the reference set already ({_shown(taken)}); remove the "

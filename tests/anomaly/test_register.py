@@ -83,12 +83,15 @@ def test_statuses_follow_their_intervals() -> None:
     assert judge(60, 200) == "weakened"
     assert judge(199, 199) == "unmeasured"
     assert wilson(0, 0) == (0.0, 1.0)
-    assert np.mean(
-        [
-            wilson(hits, 200)[0] <= 0.3 <= wilson(hits, 200)[1]
-            for hits in np.random.default_rng(0).binomial(200, 0.3, 400)
-        ]
-    ) > 0.9
+    assert (
+        np.mean(
+            [
+                wilson(hits, 200)[0] <= 0.3 <= wilson(hits, 200)[1]
+                for hits in np.random.default_rng(0).binomial(200, 0.3, 400)
+            ]
+        )
+        > 0.9
+    )
 
 
 def test_every_window_fault_changes_finite_windows_and_keeps_their_shape() -> None:
