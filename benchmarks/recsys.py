@@ -99,7 +99,7 @@ def s3rec(data: Path, epochs: int) -> None:
             seed=SEED, tower=order, cooccurrence=choice.cooccurrence, weights={"tower": 1.0}
         )
         judged |= judge_generator("likewise sequence", ordered, split.train, split.test, (10, 20))
-        ordered.settings.weights.update({"cooccurrence": 0.5})  # type: ignore[attr-defined]
+        set_weights(ordered, tower=1.0, cooccurrence=0.5)
         judged |= judge_fitted(
             "sequence + co-occurrence", ordered, split.train, split.test, (10, 20)
         )
@@ -157,9 +157,8 @@ def cold(data: Path, epochs: int) -> None:
         wanted = test["item_id"].unique()
         frame = model.recommend(test["user_id"].unique(), 100, include=wanted)
         near = nearest_content(train, items, wanted, test["user_id"].unique().sort())
-        print(
-            f"\n### {name}: {len(wanted)} cold items\n\n| | recall@20 | recall@100 |\n|---|---|---|"
-        )
+        print(f"\n### {name}: {len(wanted)} cold items\n")
+        print("| | recall@20 | recall@100 |\n|---|---|---|")
         for told, listed in (("content nearest neighbour", near), ("likewise cold tower", frame)):
             values = [evaluate(listed, test, train=train, k=k).mean("recall") for k in (20, 100)]
             print(f"| {told} | {values[0]:.4f} | {values[1]:.4f} |")
@@ -199,7 +198,7 @@ def compare_all(
     model = CandidateGenerator(seed=SEED, tower=tower)
     judged |= judge_generator("likewise union", model, train, test, ks)
     for weight in weights:
-        model.settings.weights.update(tower=weight)  # type: ignore[attr-defined]
+        set_weights(model, cooccurrence=1.0, tower=weight)
         judged |= judge_fitted(f"likewise union, tower {weight:g}", model, train, test, ks)
     judged |= judge_source("likewise tower", model, "tower", train, test, ks)
     judged |= judge_source("likewise co-occurrence", model, "cooccurrence", train, test, ks)
@@ -210,9 +209,8 @@ def compare_all(
     )
     for k in ks:
         gap = compare(judged["likewise union"][0][k], judged[best][0][k])
-        print(
-            f"\npaired, union - {best}, recall@{k}: {gap.mean:+.4f} [{gap.low:+.4f}, {gap.high:+.4f}]"
-        )
+        bounds = f"[{gap.low:+.4f}, {gap.high:+.4f}]"
+        print(f"\npaired, union - {best}, recall@{k}: {gap.mean:+.4f} {bounds}")
 
 
 Judged = dict[str, tuple[dict[int, Evaluation], float]]
@@ -271,12 +269,15 @@ def judge_source(
 ) -> Judged:
     """Judge one source of a fitted generator alone."""
     kept = dict(model.settings.weights)
-    model.settings.weights.clear()  # type: ignore[attr-defined]
-    model.settings.weights.update({source: 1.0})  # type: ignore[attr-defined]
+    set_weights(model, **{source: 1.0})
     judged = judge_fitted(name, model, train, test, ks)
-    model.settings.weights.clear()  # type: ignore[attr-defined]
-    model.settings.weights.update(kept)  # type: ignore[attr-defined]
+    set_weights(model, **kept)
     return judged
+
+
+def set_weights(model: CandidateGenerator, **weights: float) -> None:
+    """Blend a fitted generator's sources otherwise."""
+    model.settings = replace(model.settings, weights=weights)
 
 
 def judge(
@@ -323,7 +324,7 @@ def speed(data: Path, epochs: int) -> None:
     print("| | users a second | times implicit |\n|---|---|---|")
     for name, value in seconds.items():
         print(f"| {name} | {len(users) / value:.0f} | {base / value:.2f} |")
-    speed_of_approximation(model, als, users, base / len(users))
+    speed_of_approximation(model, users)
     started = time.perf_counter()
     run_job(model, Path("/tmp") / f"likewise-job-{time.time_ns()}", settings=JobSettings(shards=8))
     whole = time.perf_counter() - started
@@ -331,11 +332,8 @@ def speed(data: Path, epochs: int) -> None:
     print(f"\njob with Parquet, {len(known.users)} users: {scored / whole:.2f} x pure scoring")
 
 
-def speed_of_approximation(
-    model: CandidateGenerator, als: object, users: pl.Series, base: float
-) -> None:
-    """The graph index beside the exact one, with seen items filtered, and implicit's faiss model."""
-    del als, base
+def speed_of_approximation(model: CandidateGenerator, users: pl.Series) -> None:
+    """The graph index beside the exact one, with seen items filtered."""
     tower = model.sources_["tower"]
     histories = model.histories_of(users.head(512))
     queries = tower.encode(histories)  # type: ignore[attr-defined]
@@ -398,7 +396,9 @@ def cold_sets(data: Path) -> list[tuple[str, pl.DataFrame, pl.DataFrame]]:
     movies = pl.read_csv(films / "movies.csv").select(
         item_id="movieId", title="title", genres=pl.col("genres").str.split("|")
     )
-    attributes = json.loads(gzip.open(data / "s3rec" / "Beauty_item2attributes.json.gz").read())
+    attributes = json.loads(
+        gzip.decompress((data / "s3rec" / "Beauty_item2attributes.json.gz").read_bytes())
+    )
     goods = pl.DataFrame(
         {
             "item_id": [int(item) for item in attributes],

@@ -8,12 +8,13 @@ from .events import read_events, read_matrix
 from .evidence import brought_by, explain
 from .exported import read_candidates
 from .exposure import ExposureRecall, sensitivity_curve, snips_recall
-from .generator import CandidateGenerator, GeneratorSettings
+from .generator import CandidateGenerator
 from .histories import Histories
 from .interactions import Interactions
 from .job import JobSettings, Manifest, Worker, run_job, verify_job
 from .popularity import Popularity, StreamingFrequency, log_shares, mixed_shares
 from .refresh import Deployment, Staleness, add_items, measure_staleness, recall_on
+from .settings import GeneratorSettings
 from .splits import Split, hold_out_share, hold_out_users, leave_one_out, split_by_time
 from .spread import Spread, gini
 from .strata import item_strata

@@ -80,6 +80,18 @@ class Cooccurrence:
         asked.data *= self.history_scale[asked.indices]
         return np.asarray((asked @ self.links).toarray(), dtype=np.float32)
 
+    def rescaled(self, settings: CooccurrenceSettings) -> Cooccurrence:
+        """Give the same links under other exponents of history and candidate.
+
+        Which links are kept, and the user exponent, stay those of this source.
+        """
+        other = copy.copy(self)
+        other.settings = settings
+        other.history_scale = _scale(self.item_users, -settings.history_exponent)
+        change = self.settings.candidate_exponent - settings.candidate_exponent
+        other.links = (self.links @ sparse.diags(_scale(self.item_users, change))).tocsr()
+        return other
+
     def trimmed(self, neighbours: int) -> Cooccurrence:
         """Give the same source with fewer candidates kept an item; quicker, a little less exact."""
         short = copy.copy(self)

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from ..core import SettingError
-from .cooccurrence import Cooccurrence
 from .filters import Rule
 
 if TYPE_CHECKING:
@@ -71,8 +70,8 @@ def brought_by(
     Returns:
         ``item_id, share``, the strongest first; the shares of the whole history add up to 1.
     """
-    source = generator.sources_.get("cooccurrence")
-    if not isinstance(source, Cooccurrence):
+    source = generator.fitted_.cooccurrence
+    if source is None:
         raise SettingError("what brought a candidate is told by co-occurrence; build with it")
     (row,) = generator.interactions_.items.known_rows([item])
     asked = pl.Series("user_id", [user], dtype=generator.interactions_.users.ids.dtype)

@@ -9,62 +9,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from os import PathLike
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
-from torch import nn
 
-from ..core import ProcedureWarning, Progress, SettingError, fingerprint, silent
+from ..core import ProcedureWarning, Progress, SettingError, silent
 from .answering import Answerer, Request
 from .candidates import Candidates
-from .cold import ColdTower, ContentMap
-from .content import ContentEncoder, ContentSettings, read_items
-from .cooccurrence import Cooccurrence, CooccurrenceSettings
+from .content import ContentSettings, read_items
 from .events import Events, like_native, read_events
 from .filters import Filters, ItemRule, Rule
+from .fitting import fit_sources
 from .histories import Histories, Rows
 from .interactions import Interactions, Merge, merge_events
-from .popularity import Popularity
 from .ranking import Ranked, rank_rows
+from .settings import USUAL_CONTENT, USUAL_TOWER, USUAL_WEIGHTS, Cooccurring, GeneratorSettings
 from .sources import Blend, Source
 from .storage import load_generator, save_generator
-from .tower import Tower, TowerSettings
+from .tower import TowerSettings
 from .vocabulary import Ids, Vocabulary, as_id_series
 
 OnUnknown: TypeAlias = Literal["raise", "warn", "skip", "fallback"]
 _POLICIES = ("raise", "warn", "skip", "fallback")
-
-_TOWER = TowerSettings()
-_COOCCURRENCE = CooccurrenceSettings()
-_CONTENT = ContentSettings()
-_WEIGHTS = {"tower": 0.6, "cooccurrence": 1.0}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GeneratorSettings:
-    """What a generator is made of.
-
-    Attributes:
-        tower: Of the learned tower; None for none.
-        cooccurrence: Of the co-occurrence source; None for none.
-        content: How an item table becomes numbers.
-        weights: Weight of each source in the blend.
-        quotas: Places of each list reserved for a source.
-        merge: What several events of one user with one item become.
-        seed: Of everything random.
-    """
-
-    tower: TowerSettings | None = _TOWER
-    cooccurrence: CooccurrenceSettings | None = _COOCCURRENCE
-    content: ContentSettings = _CONTENT
-    weights: Mapping[str, float] = field(default_factory=lambda: dict(_WEIGHTS))
-    quotas: Mapping[str, int] = field(default_factory=dict)
-    merge: Merge = "once"
-    seed: int = 0
 
 
 class CandidateGenerator:
@@ -73,7 +41,8 @@ class CandidateGenerator:
     Args:
         seed: Of everything random.
         tower: Of the learned tower; None leaves it out.
-        cooccurrence: Of the co-occurrence source; None leaves it out.
+        cooccurrence: Of the co-occurrence source; ``"choose"`` takes the exponents that best find a
+            fifth of each history that is held back; None leaves the source out.
         content: How an item table becomes numbers.
         weights: Weight of ``"tower"``, ``"cooccurrence"``, ``"content"`` and ``"popularity"`` in
             the blend; :func:`~likewise.recsys.choose_settings` chooses them on validation data.
@@ -81,8 +50,7 @@ class CandidateGenerator:
         merge: What several events of one user with one item become.
 
     Attributes:
-        interactions_: What was fitted on.
-        sources_: The fitted sources, by name.
+        fitted_: Everything that was learned.
 
     >>> events = pl.DataFrame({"user_id": [1, 1, 2, 2, 3], "item_id": ["a", "b", "a", "c", "a"]})
     >>> generator = CandidateGenerator(tower=None).fit(events)
@@ -94,21 +62,18 @@ class CandidateGenerator:
         self,
         *,
         seed: int = 0,
-        tower: TowerSettings | None = _TOWER,
-        cooccurrence: CooccurrenceSettings | None = _COOCCURRENCE,
-        content: ContentSettings = _CONTENT,
+        tower: TowerSettings | None = USUAL_TOWER,
+        cooccurrence: Cooccurring = "choose",
+        content: ContentSettings = USUAL_CONTENT,
         weights: Mapping[str, float] | None = None,
         quotas: Mapping[str, int] | None = None,
         merge: Merge = "once",
     ) -> None:
-        if tower is None and cooccurrence is None:
-            raise SettingError("a generator needs a tower or the co-occurrence source, or both")
-        usual = _WEIGHTS if weights is None else weights
         self.settings = GeneratorSettings(
             tower=tower,
             cooccurrence=cooccurrence,
             content=content,
-            weights=dict(usual),
+            weights=dict(USUAL_WEIGHTS if weights is None else weights),
             quotas=dict(quotas or {}),
             merge=merge,
             seed=seed,
@@ -133,28 +98,25 @@ class CandidateGenerator:
             progress: Display of long loops.
         """
         table = None if items is None else read_items(items)
-        self.interactions_ = Interactions.read(
+        known = Interactions.read(
             interactions,
             merge=self.settings.merge,
             columns=columns,
             further_items=() if table is None else table["item_id"],
         )
         self.native_ = interactions
-        histories = self.interactions_.histories
-        sources: list[Source] = [Popularity(self.interactions_.item_counts)]
-        teacher = None
-        if self.settings.cooccurrence is not None:
-            teacher = Cooccurrence(histories, self.settings.cooccurrence)
-            sources.append(teacher)
-        if self.settings.tower is not None:
-            tower = Tower(self.settings.tower, seed=self.settings.seed)
-            sources.append(tower.fit(histories, teacher=teacher, progress=progress))
-        self.sources_ = {source.name: source for source in sources}
-        self.content_: ContentEncoder | None = None
-        self.content_map_: ContentMap | None = None
-        if table is not None and self.settings.tower is not None and len(table.columns) > 1:
-            self._learn_content(table)
+        self.fitted_ = fit_sources(known, self.settings, table, progress)
         return self
+
+    @property
+    def interactions_(self) -> Interactions:
+        """What was fitted on, further items behind."""
+        return self.fitted_.interactions
+
+    @property
+    def sources_(self) -> dict[str, Source]:
+        """The fitted sources, by name."""
+        return self.fitted_.sources
 
     def recommend(
         self,
@@ -292,19 +254,20 @@ class CandidateGenerator:
         Raises:
             UnknownId: An item that was never seen.
         """
-        rows = self.interactions_.items.known_rows(items)
-        if "tower" not in self.sources_:
+        tower = self.fitted_.tower
+        if tower is None:
             return self.complementary(items, k)
-        vectors = self._tower.item_vectors
+        rows = self.interactions_.items.known_rows(items)
+        vectors = tower.item_vectors
         scores = vectors[rows] @ vectors.T
-        scores[:, ~self._answerable] = -np.inf
+        scores[:, ~self.fitted_.answerable] = -np.inf
         scores[np.arange(len(rows)), rows] = -np.inf
-        return self._tell_related(rows, rank_rows(scores, k), "tower")
+        return self._tell_related(rows, rank_rows(scores, k), tower.name)
 
     def complementary(self, items: Ids, k: int = 10) -> Any:
         """Give items taken together with each item, itself left out; see :meth:`related`."""
-        source = self.sources_.get("cooccurrence")
-        if not isinstance(source, Cooccurrence):
+        source = self.fitted_.cooccurrence
+        if source is None:
             raise SettingError(
                 "complementary items come from the co-occurrence source; build with it"
             )
@@ -314,9 +277,7 @@ class CandidateGenerator:
     @property
     def fingerprint(self) -> str:
         """Name of what makes the vectors; of the settings where there is no tower."""
-        if "tower" in self.sources_:
-            return self._tower.fingerprint_
-        return fingerprint(nn.Identity(), preprocessing=asdict(self.settings))
+        return self.fitted_.fingerprint(self.settings)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save everything that was fitted as one verified folder, all or nothing."""
@@ -327,57 +288,11 @@ class CandidateGenerator:
         """Load a saved generator; it answers as it did before."""
         return load_generator(path)
 
-    @property
-    def _tower(self) -> Tower:
-        tower = self.sources_["tower"]
-        assert isinstance(tower, Tower)
-        return tower
-
-    @property
-    def _answerable(self) -> NDArray[np.bool_]:
-        """Items that were taken, or whose content places them."""
-        answerable = self.interactions_.item_counts > 0
-        content = self.sources_.get("content")
-        if isinstance(content, ColdTower):
-            answerable |= np.abs(content.vectors).sum(axis=1) > 0
-        return answerable
-
-    def _learn_content(self, table: pl.DataFrame) -> None:
-        self.content_ = ContentEncoder(self.settings.content).fit(table)
-        known = Vocabulary(table["item_id"], "item_id").rows_of(self.interactions_.items.ids)
-        features = self.content_.encode(table)[np.maximum(known, 0)].multiply((known >= 0)[:, None])
-        vectors, counts = self._tower.item_vectors, self.interactions_.item_counts
-        self.content_map_ = ContentMap.fit(
-            features.tocsr(), vectors, counts, seed=self.settings.seed
-        )
-        self.place_content_(self.content_map_.place(features.tocsr()))
-
-    def widen_(self, ids: pl.Series) -> None:
-        """Make room for items that nobody took; the encoder and all scores stay as they are."""
-        known = self.interactions_
-        items = known.items.extended(ids)
-        histories = known.histories.widened(len(items))
-        self.interactions_ = Interactions(known.users, items, histories, known.ordered)
-        self.sources_["popularity"] = Popularity(self.interactions_.item_counts)
-        for source in self.sources_.values():
-            if isinstance(source, Tower | Cooccurrence):
-                source.widen_(len(ids))
-
-    def place_content_(self, vectors: NDArray[np.float32]) -> None:
-        """Set the content vectors of all items; those nobody took get them in the tower too.
-
-        Args:
-            vectors: Unit vectors, float32 [I, D]; zeros where nothing is known.
-        """
-        self.content_vectors_ = vectors
-        self.sources_["content"] = ColdTower(self._tower, vectors)
-        self._tower.place_(np.flatnonzero(self.interactions_.item_counts == 0), vectors)
-
     def filters(self, exclude: Rule, include: Rule, *, hide_seen: bool) -> Filters:
         """Read the rules of a request against the catalogue."""
         items = self.interactions_.items
         return Filters(
-            answerable=self._answerable,
+            answerable=self.fitted_.answerable,
             exclude=ItemRule.read(exclude, items),
             include=ItemRule.read(include, items),
             hide_seen=hide_seen,
@@ -399,14 +314,14 @@ class CandidateGenerator:
             )
 
     def _answerer(self) -> Answerer:
-        present, popularity = self.sources_, self.sources_["popularity"]
-        assert isinstance(popularity, Popularity)
+        present = self.sources_
         blend = Blend(
             sources=list(present.values()),
             weights={name: w for name, w in self.settings.weights.items() if name in present},
             quotas={name: q for name, q in self.settings.quotas.items() if name in present},
         )
-        return Answerer(self.interactions_.items, blend, popularity, self.native_)
+        known = self.interactions_
+        return Answerer(known.items, blend, self.fitted_.popularity, self.native_)
 
     def _tell_related(self, rows: Rows, ranked: Ranked, source: str) -> Any:
         items = self.interactions_.items

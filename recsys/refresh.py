@@ -68,21 +68,19 @@ def add_items(generator: CandidateGenerator, items: Any) -> CandidateGenerator:
     Raises:
         ColumnError: It was fitted without content, so nothing says where a new item belongs.
     """
-    if generator.content_ is None or generator.content_map_ is None:
+    fitted = generator.fitted_
+    if fitted.content is None or fitted.content_map is None or fitted.content_vectors is None:
         raise ColumnError(
             "this generator was fitted without an item table, so it cannot place new items; fit "
             "it with items="
         )
-    table = read_items(items)
-    vectors = generator.content_map_.place(generator.content_.encode(table))
-    known = generator.interactions_.items
-    fresh = np.flatnonzero(known.rows_of(table["item_id"]) < 0)
-    generator.widen_(table["item_id"].gather(fresh))
-    rows = generator.interactions_.items.known_rows(table["item_id"])
-    placed = np.zeros((len(generator.interactions_.items), vectors.shape[1]), dtype=np.float32)
-    placed[: len(known)] = generator.content_vectors_
-    placed[rows] = vectors
-    generator.place_content_(placed)
+    table, before = read_items(items), fitted.content_vectors
+    vectors = fitted.content_map.place(fitted.content.encode(table))
+    fresh = np.flatnonzero(fitted.interactions.items.rows_of(table["item_id"]) < 0)
+    fitted.widen_(table["item_id"].gather(fresh))
+    placed = np.pad(before, ((0, len(fresh)), (0, 0)))
+    placed[fitted.interactions.items.known_rows(table["item_id"])] = vectors
+    fitted.place_content_(placed)
     return generator
 
 

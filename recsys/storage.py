@@ -12,13 +12,13 @@ from dataclasses import asdict
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from ..core import Bundle, load_bundle, save_bundle
 from .cold import ContentMap
 from .content import ContentEncoder, ContentSettings
 from .cooccurrence import Cooccurrence, CooccurrenceSettings
+from .fitting import Fitted
 from .histories import Histories
 from .interactions import Interactions
 from .popularity import Popularity
@@ -41,19 +41,24 @@ def save_generator(generator: CandidateGenerator, path: str | PathLike[str]) -> 
         "histories.weights": histories.weights,
     }
     reports: dict[str, Mapping[str, Any]] = {}
-    tower = generator.sources_.get("tower")
-    if isinstance(tower, Tower):
+    fitted = generator.fitted_
+    tower, links = fitted.tower, fitted.cooccurrence
+    if tower is not None:
         tensors |= {f"{_TOWER}{name}": value for name, value in tower.state().items()}
         reports["training"] = {"losses": tower.losses_, "seconds": tower.seconds_}
     content: dict[str, Any] | None = None
-    if generator.content_ is not None and generator.content_map_ is not None:
-        content = generator.content_.state()
-        learned = generator.content_map_
-        tensors["content.rarity"] = generator.content_.rarity_
-        tensors["content.weights"] = learned.weights
-        tensors["content.vectors"] = generator.content_vectors_
-        reports["content"] = {"ridge": learned.ridge, "agreement": learned.agreement}
+    if fitted.content is not None and fitted.content_map is not None:
+        content = fitted.content.state()
+        tensors["content.rarity"] = fitted.content.rarity_
+        tensors["content.weights"] = fitted.content_map.weights
+        tensors["content.vectors"] = fitted.content_vectors
+        reports["content"] = {
+            "ridge": fitted.content_map.ridge,
+            "agreement": fitted.content_map.agreement,
+        }
     settings = asdict(generator.settings)
+    # What was chosen is kept, so that loading chooses nothing.
+    settings["cooccurrence"] = None if links is None else asdict(links.settings)
     save_bundle(
         path,
         kind=KIND,
@@ -85,18 +90,18 @@ def load_generator(path: str | PathLike[str]) -> CandidateGenerator:
         content=ContentSettings(**plain.pop("content")),
         **plain,
     )
-    generator.interactions_ = _read_interactions(bundle)
-    histories = generator.interactions_.histories
+    known = _read_interactions(bundle)
     generator.native_ = None
-    generator.content_ = generator.content_map_ = None
-    generator.sources_ = {"popularity": Popularity(generator.interactions_.item_counts)}
-    if generator.settings.cooccurrence is not None:
-        links = Cooccurrence(histories, generator.settings.cooccurrence)
-        generator.sources_["cooccurrence"] = links
+    generator.fitted_ = fitted = Fitted(known, Popularity(known.item_counts))
+    chosen = generator.settings.cooccurrence
+    if isinstance(chosen, CooccurrenceSettings):
+        fitted.cooccurrence = Cooccurrence(known.histories, chosen)
     if generator.settings.tower is not None:
-        generator.sources_["tower"] = _read_tower(bundle, generator)
+        fitted.tower = _read_tower(
+            bundle, generator.settings.tower, generator.settings.seed, len(known.items)
+        )
     if bundle.config["content"] is not None:
-        _read_content(bundle, generator)
+        _read_content(bundle, fitted, generator.settings.content)
     return generator
 
 
@@ -112,28 +117,24 @@ def _read_interactions(bundle: Bundle) -> Interactions:
     return Interactions(users, items, histories, bool(bundle.config["ordered"]))
 
 
-def _read_tower(bundle: Bundle, generator: CandidateGenerator) -> Tower:
+def _read_tower(bundle: Bundle, settings: TowerSettings, seed: int, items: int) -> Tower:
     state = {
         name.removeprefix(_TOWER): value
         for name, value in bundle.tensors.items()
         if name.startswith(_TOWER)
     }
-    settings, seed = generator.settings.tower, generator.settings.seed
-    assert settings is not None
-    tower = Tower.of_state(
-        settings, seed, len(generator.interactions_.items), state, bundle.fingerprint
-    )
+    tower = Tower.of_state(settings, seed, items, state, bundle.fingerprint)
     tower.losses_ = list(bundle.reports["training"]["losses"])
     tower.seconds_ = float(bundle.reports["training"]["seconds"])
     return tower
 
 
-def _read_content(bundle: Bundle, generator: CandidateGenerator) -> None:
+def _read_content(bundle: Bundle, fitted: Fitted, settings: ContentSettings) -> None:
     tensors, report = bundle.tensors, bundle.reports["content"]
-    generator.content_ = ContentEncoder.of_state(
-        generator.settings.content, bundle.config["content"], tensors["content.rarity"].numpy()
+    fitted.content = ContentEncoder.of_state(
+        settings, bundle.config["content"], tensors["content.rarity"].numpy()
     )
-    generator.content_map_ = ContentMap(
+    fitted.content_map = ContentMap(
         tensors["content.weights"].numpy(), float(report["ridge"]), float(report["agreement"])
     )
-    generator.place_content_(tensors["content.vectors"].numpy().astype(np.float32))
+    fitted.place_content_(tensors["content.vectors"].numpy())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,12 @@ from .ranking import Ranked, rank_rows
 from .sources import Source, standardise_
 from .tower import Tower, TowerSettings
 
-EXPONENTS = ((0.5, 0.3), (0.8, 0.3), (0.8, 0.5), (0.8, 0.7), (0.2, 0.5), (1.0, 0.5))
-"""Pairs of user and candidate exponent that are tried."""
+USER_EXPONENTS = (0.5, 0.8, 1.0)
 HISTORY_EXPONENTS = (0.3, 0.6)
+CANDIDATE_EXPONENTS = (0.3, 0.5, 0.7)
+"""Exponents that are tried, each with each."""
 TOWER_WEIGHTS = (0.0, 0.3, 0.6, 1.0, 1.5, 2.5)
-_MOST_USERS = 2000
+_MOST_USERS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,34 @@ class Choice:
         return {"cooccurrence": self.cooccurrence, "weights": dict(self.weights)}
 
 
+@dataclass(frozen=True, eq=False)
+class Exponents:
+    """Exponents of co-occurrence that found most, and all that were tried."""
+
+    settings: CooccurrenceSettings
+    trials: list[tuple[str, float, float]]
+
+
+def choose_exponents(trial: Trial, *, progress: Progress = silent) -> Exponents:
+    """Try all exponents of co-occurrence on one trial.
+
+    The product over users depends on their exponent alone, so it is made once for each; the other
+    two only scale its rows and columns.
+    """
+    best, best_value = CooccurrenceSettings(), (-1.0, -1.0)
+    trials: list[tuple[str, float, float]] = []
+    for user in progress(USER_EXPONENTS, "choosing exponents"):
+        plain = replace(best, user_exponent=user, history_exponent=0.0, candidate_exponent=0.0)
+        links = Cooccurrence(trial.inner, plain)
+        for history, candidate in product(HISTORY_EXPONENTS, CANDIDATE_EXPONENTS):
+            setting = replace(plain, history_exponent=history, candidate_exponent=candidate)
+            value = trial.measure(links.rescaled(setting).score)
+            trials.append((_name(setting), *value))
+            if value > best_value:
+                best, best_value = setting, value
+    return Exponents(best, trials)
+
+
 def choose_settings(
     interactions: Any,
     *,
@@ -84,31 +114,30 @@ def choose_settings(
     known = (
         interactions if isinstance(interactions, Interactions) else Interactions.read(interactions)
     )
-    trial = _Trial.cut(known, k, share=share, seed=seed)
-    rows: list[tuple[str, float, float]] = []
-    best, best_value, kept = CooccurrenceSettings(), (-1.0, -1.0), None
-    for setting in progress(list(_settings()), "choosing exponents"):
-        source = Cooccurrence(trial.inner, setting)
-        value = trial.measure(source.score)
-        rows.append((_name(setting), *value))
-        if value > best_value:
-            best, best_value, kept = setting, value, source
-    assert kept is not None
-    weights = {"cooccurrence": 1.0}
+    trial = Trial.cut(known, k, share=share, seed=seed)
+    exponents = choose_exponents(trial, progress=progress)
+    rows, weights = list(exponents.trials), {"cooccurrence": 1.0}
     if tower is not None:
-        learned = Tower(tower, seed=seed).fit(trial.inner, teacher=kept, progress=progress)
+        links = Cooccurrence(trial.inner, exponents.settings)
+        learned = Tower(tower, seed=seed).fit(trial.inner, teacher=links, progress=progress)
         rows.append(("tower alone", *trial.measure(learned.score)))
-        shares = _weigh(trial, kept, learned)
+        shares = _weigh(trial, links, learned)
         rows += [(f"tower x {weight:g}", *value) for weight, value in shares.items()]
-        chosen = max(shares, key=lambda weight: shares[weight])
-        weights = {"cooccurrence": 1.0, "tower": chosen}
+        weights["tower"] = max(shares, key=lambda weight: shares[weight])
     trials = pl.DataFrame(rows, schema=["what", "recall", "ndcg"], orient="row")
-    return Choice(best, weights, trials, k)
+    return Choice(exponents.settings, weights, trials, k)
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
-    """Histories cut in two, and the users they are judged on."""
+class Trial:
+    """Histories cut in two, and the users they are judged on.
+
+    Attributes:
+        inner: What is known of everybody.
+        shown: Of that, the histories of the users judged.
+        wanted: What was held back of theirs, at least one item each.
+        k: Recall and NDCG count the first k.
+    """
 
     inner: Histories
     shown: Histories
@@ -116,7 +145,12 @@ class _Trial:
     k: int
 
     @classmethod
-    def cut(cls, known: Interactions, k: int, *, share: float, seed: int) -> _Trial:
+    def cut(cls, known: Interactions, k: int, *, share: float, seed: int) -> Trial:
+        """Hold back the latest share of each history, or a random one where nothing is dated.
+
+        Raises:
+            TooFewRows: No history is long enough to hold anything back.
+        """
         histories, generator = known.histories, np.random.default_rng(seed)
         owners, lengths = histories.owners, histories.lengths
         order = histories.items * 0 + np.arange(len(owners))
@@ -166,7 +200,7 @@ def measure_lists(ranked: Ranked, wanted: Histories, k: int) -> NDArray[np.float
     return np.stack([recall, np.bincount(owners, weights=gain, minlength=count) / ideal])
 
 
-def _weigh(trial: _Trial, links: Source, tower: Source) -> dict[float, tuple[float, float]]:
+def _weigh(trial: Trial, links: Source, tower: Source) -> dict[float, tuple[float, float]]:
     """Measure the blend for each weight of the tower."""
 
     def blended(weight: float) -> tuple[float, float]:
@@ -177,17 +211,6 @@ def _weigh(trial: _Trial, links: Source, tower: Source) -> dict[float, tuple[flo
         return trial.measure(score)
 
     return {weight: blended(weight) for weight in TOWER_WEIGHTS}
-
-
-def _settings() -> Iterable[CooccurrenceSettings]:
-    for user, candidate in EXPONENTS:
-        for history in HISTORY_EXPONENTS:
-            yield replace(
-                CooccurrenceSettings(),
-                user_exponent=user,
-                history_exponent=history,
-                candidate_exponent=candidate,
-            )
 
 
 def _name(setting: CooccurrenceSettings) -> str:

@@ -1,0 +1,146 @@
+"""Fitting: events in, sources that can score any history out.
+
+The closed-form source comes first, because it teaches the tower; content comes last, because it is
+learned from the tower's item vectors. In: interactions, settings and perhaps an item table. Out:
+:class:`Fitted`, which a generator asks and ``storage.py`` keeps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from torch import nn
+
+from ..core import Progress, TooFewRows, fingerprint
+from .cold import ColdTower, ContentMap
+from .content import ContentEncoder
+from .cooccurrence import Cooccurrence, CooccurrenceSettings
+from .interactions import Interactions
+from .popularity import Popularity
+from .settings import GeneratorSettings
+from .sources import Source
+from .tower import Tower
+from .tuning import Trial, choose_exponents
+from .vocabulary import Vocabulary
+
+
+@dataclass(eq=False)
+class Fitted:
+    """Everything that was learned.
+
+    Attributes:
+        interactions: From what.
+        popularity: The bestseller list.
+        cooccurrence: The closed form, or None.
+        tower: The learned tower, or None.
+        content: How an item table becomes numbers, or None.
+        content_map: Where content lies on the tower's sphere, or None.
+        content_vectors: Unit vectors of all items by content, float32 [I, D], or None.
+    """
+
+    interactions: Interactions
+    popularity: Popularity
+    cooccurrence: Cooccurrence | None = None
+    tower: Tower | None = None
+    content: ContentEncoder | None = None
+    content_map: ContentMap | None = None
+    content_vectors: NDArray[np.float32] | None = field(default=None, repr=False)
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """All sources there are, by name."""
+        found: list[Source | None] = [self.popularity, self.cooccurrence, self.tower]
+        if self.tower is not None and self.content_vectors is not None:
+            found.append(ColdTower(self.tower, self.content_vectors))
+        return {source.name: source for source in found if source is not None}
+
+    @property
+    def answerable(self) -> NDArray[np.bool_]:
+        """Items that were taken, or whose content places them, bool [I]."""
+        answerable = self.interactions.item_counts > 0
+        if self.content_vectors is not None:
+            answerable |= np.abs(self.content_vectors).sum(axis=1) > 0
+        return answerable
+
+    def fingerprint(self, settings: GeneratorSettings) -> str:
+        """Name of what makes the vectors; of the settings where there is no tower."""
+        if self.tower is not None:
+            return self.tower.fingerprint_
+        return fingerprint(nn.Identity(), preprocessing=asdict(settings))
+
+    def place_content_(self, vectors: NDArray[np.float32]) -> None:
+        """Set the content vectors of all items; those nobody took get them in the tower too.
+
+        Args:
+            vectors: Unit vectors, float32 [I, D]; zeros where nothing is known.
+        """
+        self.content_vectors = vectors
+        if self.tower is not None:
+            self.tower.place_(np.flatnonzero(self.interactions.item_counts == 0), vectors)
+
+    def widen_(self, ids: pl.Series) -> None:
+        """Make room for items that nobody took; the encoder and all scores stay as they are."""
+        known = self.interactions
+        items = known.items.extended(ids)
+        histories = known.histories.widened(len(items))
+        self.interactions = Interactions(known.users, items, histories, known.ordered)
+        self.popularity = Popularity(self.interactions.item_counts)
+        for source in (self.cooccurrence, self.tower):
+            if source is not None:
+                source.widen_(len(ids))
+
+
+def fit_sources(
+    interactions: Interactions,
+    settings: GeneratorSettings,
+    items: pl.DataFrame | None,
+    progress: Progress,
+) -> Fitted:
+    """Fit every source the settings ask for.
+
+    Args:
+        interactions: What users took; its catalogue covers ``items``.
+        settings: What is asked for.
+        items: Table of items with content, or None.
+        progress: Display of long loops.
+    """
+    fitted = Fitted(interactions, Popularity(interactions.item_counts))
+    histories = interactions.histories
+    if (links := _choose_links(interactions, settings, progress)) is not None:
+        fitted.cooccurrence = Cooccurrence(histories, links)
+    if settings.tower is not None:
+        fitted.tower = Tower(settings.tower, seed=settings.seed).fit(
+            histories, teacher=fitted.cooccurrence, progress=progress
+        )
+        if items is not None and len(items.columns) > 1:
+            _learn_content(fitted, fitted.tower, settings, items)
+    return fitted
+
+
+def _choose_links(
+    interactions: Interactions, settings: GeneratorSettings, progress: Progress
+) -> CooccurrenceSettings | None:
+    asked = settings.cooccurrence
+    if not isinstance(asked, str):
+        return asked
+    try:
+        trial = Trial.cut(interactions, 100, share=0.2, seed=settings.seed)
+    except TooFewRows:
+        # Histories too short to hold anything back say nothing against the usual exponents.
+        return CooccurrenceSettings()
+    return choose_exponents(trial, progress=progress).settings
+
+
+def _learn_content(
+    fitted: Fitted, tower: Tower, settings: GeneratorSettings, items: pl.DataFrame
+) -> None:
+    catalogue, counts = fitted.interactions.items, fitted.interactions.item_counts
+    fitted.content = ContentEncoder(settings.content).fit(items)
+    known = Vocabulary(items["item_id"], "item_id").rows_of(catalogue.ids)
+    encoded = fitted.content.encode(items)[np.maximum(known, 0)]
+    features = encoded.multiply((known >= 0)[:, None]).tocsr()
+    fitted.content_map = ContentMap.fit(features, tower.item_vectors, counts, seed=settings.seed)
+    fitted.place_content_(fitted.content_map.place(features))
