@@ -340,7 +340,7 @@ def spread_back(scores: np.ndarray, lookback: int) -> np.ndarray:
     return np.log(cover(np.exp(np.clip(at_end / (scores.std() + 1e-12), 0, 500)), lookback))
 
 
-def bench_series(every: int, families: list[str]) -> None:
+def bench_series(every: int, offset: int, families: list[str]) -> None:
     """AUC-PR, VUS-PR and events within a budget, by family."""
     scorers = {
         "likewise": likewise_series, "raw windows": raw_windows, "Sub-PCA": sub_pca,
@@ -353,7 +353,7 @@ def bench_series(every: int, families: list[str]) -> None:
     counts: dict[str, int] = {}
     for family, name, fitted, tested, labels in series_sets():
         counts[family] = counts.get(family, 0) + 1
-        if family not in families or (counts[family] - 1) % every:
+        if family not in families or (counts[family] - 1) % every != offset:
             continue
         lookback = suggest_lookback(fitted.astype(float))
         centre, scale = fitted.mean(axis=0), fitted.std(axis=0)
@@ -454,6 +454,7 @@ def main() -> None:
     parser.add_argument("--cap", type=int, default=20_000, help="Rows of a half.")
     parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--every", type=int, default=1, help="Take every n-th series of a family.")
+    parser.add_argument("--offset", type=int, default=0, help="Start with that one.")
     families = ["nab", "asd", "smd", "smap_msl", "ucr", "skab"]
     parser.add_argument("--families", nargs="+", default=families)
     chosen = parser.parse_args()
@@ -471,7 +472,7 @@ def main() -> None:
     elif chosen.part == "thresholds":
         bench_thresholds(chosen.splits, chosen.cap)
     elif chosen.part == "series":
-        bench_series(chosen.every, chosen.families)
+        bench_series(chosen.every, chosen.offset, chosen.families)
     else:
         bench_speed()
 

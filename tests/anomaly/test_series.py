@@ -194,3 +194,16 @@ def test_a_long_series_is_scored_in_bounded_memory(fast: SeriesDetector) -> None
     tracemalloc.stop()
     assert np.isfinite(scores[23:]).all()
     assert peak < 80e6
+
+
+@pytest.mark.slow
+def test_a_year_of_minutes_is_scored_in_bounded_memory(fast: SeriesDetector) -> None:
+    import tracemalloc
+
+    values = np.tile(saw(4_380), (120, 1))
+    tracemalloc.start()
+    scores, _ = fast.score_values(values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(scores) == 525_600
+    assert peak < 200e6
