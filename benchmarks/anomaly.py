@@ -1,6 +1,7 @@
 """Anomaly: accuracy, thresholds and speed beside peers, in one run, as markdown.
 
-``python benchmarks/anomaly.py rows --seeds 0 1 2 3 4`` · ``thresholds`` · ``series`` · ``speed``.
+``python benchmarks/anomaly.py rows --seeds 0 1 2 3 4`` · ``thresholds`` ·
+``contamination`` · ``series`` · ``speed``.
 The data are read from ``../shared/data``; every table names its command, seeds and the SHA-256 of
 what was read. Protocol of rows: fit on a random half of the normal rows, test on the other half
 and all anomalies, standardised on the fitted half; sets over ``--cap`` rows are drawn down to it.
@@ -233,6 +234,35 @@ def bench_thresholds(splits: int, cap: int) -> None:
     print(f"\nDrift check right (fires above 2a, quiet below) on {np.mean(right):.0%} of cases.")
 
 
+def bench_contamination(cap: int) -> None:
+    """What 5 % of anomalies among the fitted rows cost, and how many of them are reported."""
+    print("| set | planted | reported | normal rows reported | P@n clean | P@n contaminated |")
+    print("|---|---:|---:|---:|---:|---:|")
+    losses = []
+    for name, rows, labels in adbench():
+        if labels.sum() < 60 or name not in ("cardio", "breastw", "satellite", "Wilt", "fault"):
+            continue
+        fitted, tested, truth = split(rows, labels, 0, cap)
+        odd = np.flatnonzero(truth == 1)
+        planted = odd[: min(len(odd) // 2, round(0.05 * len(fitted)))]
+        keep = np.setdiff1d(np.arange(len(truth)), planted)
+        clean = NeighbourDetector(0.05, learned=False).fit(fitted)
+        dirty = NeighbourDetector(0.05, learned=False)
+        dirty.fit(np.concatenate([fitted, tested[planted]]))
+        budget = int(truth[keep].sum())
+        found = [
+            at_budget(truth[keep], one.decision_function(tested[keep]), budget).precision
+            for one in (clean, dirty)
+        ]
+        losses.append(found[0] - found[1])
+        reported = np.array([one.row >= len(fitted) for one in dirty.suspects_], dtype=bool)
+        print(
+            f"| {name} | {len(planted)} | {reported.sum()} | {(~reported).sum()} | "
+            f"{found[0]:.1%} | {found[1]:.1%} |"
+        )
+    print(f"\nMean loss of P@n at 5 % planted: {100 * np.mean(losses):.1f} points.")
+
+
 def series_sets() -> Iterator[tuple[str, str, Rows, Rows, Rows]]:
     """Family, name, fitted values, tested values and labels."""
     for family in ("asd", "smd"):
@@ -449,7 +479,7 @@ def data_hash(folders: list[str]) -> str:
 def main() -> None:
     """Run one part and print it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["rows", "thresholds", "series", "speed"])
+    parser.add_argument("part", choices=["rows", "thresholds", "contamination", "series", "speed"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--cap", type=int, default=20_000, help="Rows of a half.")
     parser.add_argument("--splits", type=int, default=100)
@@ -461,7 +491,7 @@ def main() -> None:
     if chosen.part != "speed" and not DATA.is_dir():
         sys.exit(f"the shared data are not at {DATA}; nothing is measured")
     print(f"`python benchmarks/anomaly.py {' '.join(sys.argv[1:])}`", end="")
-    if chosen.part in ("rows", "thresholds"):
+    if chosen.part in ("rows", "thresholds", "contamination"):
         print(f", data {data_hash(['adbench'])}\n")
     elif chosen.part == "series":
         print(f", data {data_hash(chosen.families)}\n")
@@ -471,6 +501,8 @@ def main() -> None:
         bench_rows(chosen.seeds, chosen.cap)
     elif chosen.part == "thresholds":
         bench_thresholds(chosen.splits, chosen.cap)
+    elif chosen.part == "contamination":
+        bench_contamination(chosen.cap)
     elif chosen.part == "series":
         bench_series(chosen.every, chosen.offset, chosen.families)
     else:

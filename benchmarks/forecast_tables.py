@@ -184,7 +184,7 @@ def run_m4(seed: int) -> None:
     """The 48 hours after the end of every hourly series of M4, from one origin."""
     train, test = (data_path("m4_hourly", f"Hourly-{part}.csv.gz") for part in ("train", "test"))
     task = Task(("m4_hourly", train.name), _headed, 48, 168, 168, 24, None, 0, stride=8)
-    known, truth = (pl.read_csv(path) for path in (train, test))
+    known, truth = (pl.read_csv(path, infer_schema_length=None) for path in (train, test))
     parts = []
     for before, after in zip(known.iter_rows(), truth.iter_rows(), strict=True):
         values = [value for value in before[1:] if value is not None] + list(after[1:])

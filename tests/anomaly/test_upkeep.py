@@ -16,8 +16,7 @@ def test_rows_are_scored_while_others_are_appended() -> None:
     batches = [correlated_rows(20, seed=10 + i) for i in range(15)]
     valid = [detector.decision_function(queries)]
     twin = NeighbourDetector(0.05, learned=False).fit(correlated_rows(300))
-    for batch in batches:
-        valid.append(twin.append(batch).decision_function(queries))
+    valid += [twin.append(batch).decision_function(queries) for batch in batches]
     seen: list[np.ndarray] = []
     done = threading.Event()
 
