@@ -4,7 +4,7 @@ bin := .venv/bin
 # The install links files one by one, so a folder that gained or lost a file asks for it again.
 folders := $(shell find core forecasting anomaly recsys -type d -not -name __pycache__)
 
-.PHONY: demo test slow lint bench install
+.PHONY: demo test slow lint results install
 
 demo: install
 	$(bin)/likewise demo
@@ -21,8 +21,8 @@ lint: install
 	$(bin)/mypy -p likewise.core -p likewise.forecasting -p likewise.anomaly -p likewise.recsys
 	$(bin)/lint-imports
 
-bench: install
-	$(bin)/python benchmarks/run.py
+results: install
+	$(bin)/python -m benchmarks.assemble
 
 install: .venv/installed
 

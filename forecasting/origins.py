@@ -64,10 +64,16 @@ def pasts(panel: Panel, origins: Origins, lookback: int) -> Values:
 
 
 def futures(panel: Panel, origins: Origins, horizon: int) -> Values:
-    """The rows after each origin, [O, H]; NaN where they are missing or have not happened yet."""
+    """The rows after each origin, [O, H].
+
+    NaN where a value is missing, has not happened yet, or was drawn between two known ones: no
+    model is judged on, or learns from, a value that nobody observed.
+    """
     rows = origins.rows(panel)[:, None] + np.arange(1, horizon + 1)
     inside = rows < panel.offsets[origins.series + 1][:, None]
-    return np.where(inside, panel.values[np.where(inside, rows, 0)], np.nan)
+    rows = np.where(inside, rows, 0)
+    known = inside & ~np.isin(rows, panel.interpolated)
+    return np.where(known, panel.values[rows], np.nan)
 
 
 def complete(windows: Values) -> NDArray[np.bool_]:
