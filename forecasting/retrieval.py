@@ -18,10 +18,12 @@ from typing import Literal, Self, get_args
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ..core import SettingError, TooFewNegatives, TooFewRows, TrainingHistory
+from .cold import explain_donors, find_donors, startable
 from .continuations import ContinuationIndex, Recipe
-from .draws import draw_lifts
+from .draws import DRAWS, draw_lifts
 from .embeddings import Embedding, RawEmbedding
 from .episodes import Explanation, explain_origin
 from .frames import Gaps
@@ -30,7 +32,7 @@ from .holdout import HeldOut
 from .levels import Level, LevelKind, check_level, fit_levels, summarise
 from .model import Forecaster
 from .normalisers import Normaliser, training_deviations
-from .origins import Origins, pasts
+from .origins import Origins, complete, pasts
 from .pairs import PairPolicy
 from .panel import Panel, Values
 from .retrieval_store import load_retrieval, save_retrieval
@@ -134,6 +136,7 @@ class RetrievalForecaster(Forecaster):
 
     def learn(self, panel: Panel) -> None:
         """Learn towers and level again on all rows; what was chosen stays chosen."""
+        self.learned_until_ = int(panel.end_steps.max())
         windows = Windows(panel, self.lookback, self.horizon)
         self.level_ = fit_levels(windows, self.recipe_.units(panel))[self.level_.kind]
         if self.history_ is not None and self.embedding_.name == "learned":
@@ -158,17 +161,35 @@ class RetrievalForecaster(Forecaster):
         counts = self.index_.windows.upto(steps)
         return [int(self.index_.windows.end_steps[n - 1]) if n else None for n in counts]
 
+    def ready(self, panel: Panel, origins: Origins) -> NDArray[np.bool_]:
+        """Which origins have rows enough: a window with holes is answered by donors."""
+        return startable(panel, origins, self.lookback)
+
     def expect(self, panel: Panel, origins: Origins) -> Values:
         """The weighted continuations, hung on the level of each past, [O, H]."""
-        recalled = self.index_.recall(panel, origins)
-        base = self.level_.base(summarise(pasts(panel, origins, self.lookback)))
-        return base + recalled.future - self.level_.base(recalled.summary)
+        past = pasts(panel, origins, self.lookback)
+        whole = complete(past)
+        mean = np.empty((len(origins), self.horizon))
+        if whole.any():
+            recalled = self.index_.recall(panel, origins[whole])
+            base = self.level_.base(summarise(past[whole]))
+            mean[whole] = base + recalled.future - self.level_.base(recalled.summary)
+        for place in np.flatnonzero(~whole).tolist():
+            mean[place] = find_donors(self.index_, panel, origins[place : place + 1]).mean()
+        return mean
 
     def draws(self, panel: Panel, origins: Origins, mean: Values) -> Values:
         """Continuations drawn by their weights, hung on the level of each past, [O, M, H]."""
-        del mean
-        base = self.level_.base(summarise(pasts(panel, origins, self.lookback)))
-        return base[:, None] + draw_lifts(self.index_, self.level_, panel, origins)
+        past = pasts(panel, origins, self.lookback)
+        whole = complete(past)
+        drawn = np.empty((len(origins), DRAWS, mean.shape[1]))
+        if whole.any():
+            base = self.level_.base(summarise(past[whole]))
+            lifts = draw_lifts(self.index_, self.level_, panel, origins[whole])
+            drawn[whole] = base[:, None] + lifts
+        for place in np.flatnonzero(~whole).tolist():
+            drawn[place] = find_donors(self.index_, panel, origins[place : place + 1]).draws(DRAWS)
+        return drawn
 
     def explain(
         self, series_id: Hashable | None = None, *, episodes: int = 8, min_gap: int | None = None
@@ -195,6 +216,8 @@ class RetrievalForecaster(Forecaster):
         self, panel: Panel, origin: Origins, *, episodes: int = 8, min_gap: int | None = None
     ) -> Explanation:
         """Take the forecast from one origin apart; see :meth:`explain`."""
+        if not complete(pasts(panel, origin, self.lookback)).all():
+            return explain_donors(self.index_, panel, origin, episodes=episodes)
         return explain_origin(
             self.index_,
             self.level_,

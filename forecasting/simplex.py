@@ -13,6 +13,7 @@ import numpy as np
 from .panel import Values
 
 MOST_FORECASTS = 12
+TINY = 1e-150
 
 
 def mix(gram: Values, prior: Values, shrinkage: float) -> Values:
@@ -35,7 +36,7 @@ def mix(gram: Values, prior: Values, shrinkage: float) -> Values:
     """
     count = len(gram)
     # Errors that are all zero leave nothing to choose by: then the prior is the answer.
-    strength = max(shrinkage * float(np.trace(gram)) / count, np.finfo(np.float64).tiny)
+    strength = max(shrinkage * float(np.trace(gram)) / count, TINY)
     square = gram + strength * np.eye(count)
     best, weights = np.inf, np.asarray(prior, dtype=np.float64)
     for size in range(1, count + 1):

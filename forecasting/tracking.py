@@ -3,8 +3,9 @@
 In: a backtest with bands. Out: the same backtest, its bands corrected from cutoff to cutoff. Bands
 that were right on the validation tail stop being right as the world drifts. Here every step of the
 horizon has a factor for its half-width, 1 at the start; whenever a truth becomes known, the factor
-grows if too many series fell outside and shrinks if too few did. A cutoff's bands depend on rows
-at or before that cutoff only.
+grows if too many series fell outside and shrinks if too few did. A part of the factor is common to
+all steps: near steps are known soon and warn the far ones. A cutoff's bands depend on rows at or
+before that cutoff only.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from .model import Band, Forecast
 from .panel import Values
 from .units import Steps
 
-# How far a factor moves on all that is learned within one horizon, as a power of e at most: one
-# step of 1-step cutoffs learns from a truth as old as the step is far, so it moves by less.
+# How far one cutoff moves a factor, as a power of e: the factor of a step by FASTEST at most, less
+# where its truths come late, and the common one by COMMON. Chosen on validation parts with bands
+# that began right, 2.5 times too narrow and twice too wide: 80 % bands then covered 77 to 83 %.
 REACTION = 1.0
 FASTEST = 0.1
+COMMON = 0.1
 
 
 def track_intervals(result: Backtest) -> Backtest:
@@ -49,7 +52,7 @@ def track_intervals(result: Backtest) -> Backtest:
 
 
 def _track(band: Band, truth: Values, cutoffs: Steps, place: Steps, miss_rate: float) -> Band:
-    """One band, its half-width times a factor that is learned on the way."""
+    """One band, its half-width times factors that are learned on the way."""
     low, high = band
     centre, half = (low + high) / 2, (high - low) / 2
     wide = half.copy()
@@ -59,14 +62,16 @@ def _track(band: Band, truth: Values, cutoffs: Steps, place: Steps, miss_rate: f
     # Row c: surprises of the first c cutoffs, summed, for each step.
     surprises = np.zeros((len(cutoffs) + 1, horizon))
     bounds = np.searchsorted(place, np.arange(len(cutoffs) + 1))
-    factor = np.zeros(horizon)
+    factor, common = np.zeros(horizon), 0.0
     learned = np.zeros(horizon, dtype=np.int64)
     for number, cutoff in enumerate(cutoffs):
         known = np.searchsorted(cutoffs, cutoff - steps - 1, side="right")
-        factor += rate * (surprises[known, steps] - surprises[learned, steps])
+        news = surprises[known, steps] - surprises[learned, steps]
+        factor += rate * news
+        common += COMMON * news.mean()
         learned = known
         rows = slice(bounds[number], bounds[number + 1])
-        wide[rows] = half[rows] * np.exp(factor)
+        wide[rows] = half[rows] * np.exp(factor + common)
         missed = np.abs(truth[rows] - centre[rows]) > wide[rows]
         surprises[number + 1] = surprises[number] + missed.mean(axis=0) - miss_rate
     return centre - wide, centre + wide
