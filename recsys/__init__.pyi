@@ -12,6 +12,7 @@ from .generator import CandidateGenerator
 from .histories import Histories
 from .interactions import Interactions
 from .job import JobSettings, Manifest, Worker, run_job, verify_job
+from .linear import LinearItems, LinearSettings
 from .popularity import Popularity, StreamingFrequency, log_shares, mixed_shares
 from .refresh import Deployment, Staleness, add_items, measure_staleness, recall_on
 from .settings import GeneratorSettings
@@ -42,6 +43,8 @@ __all__ = [
     "Interactions",
     "Interval",
     "JobSettings",
+    "LinearItems",
+    "LinearSettings",
     "Manifest",
     "Popularity",
     "Split",

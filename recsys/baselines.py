@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ..core import SettingError
 from .interactions import Interactions
+from .linear import LinearItems, LinearSettings
 from .popularity import Popularity
 from .ranking import Ranked, rank_rows
 
@@ -145,22 +146,9 @@ class Ease:
         Raises:
             SettingError: More items than a dense item-item matrix should have.
         """
-        matrix = interactions.matrix
-        if matrix.shape[1] > _MOST_EASE_ITEMS:
-            raise SettingError(
-                f"EASE inverts a dense matrix of items by items, and {matrix.shape[1]} items are "
-                f"more than {_MOST_EASE_ITEMS}; leave it out of this comparison"
-            )
-        gram = np.asarray((matrix.T @ matrix).todense(), dtype=np.float32)
-        gram[np.diag_indices_from(gram)] += np.float32(self.regularization)
-        inverse = np.linalg.inv(gram)
-        weights = inverse / -np.diag(inverse)
-        np.fill_diagonal(weights, 0.0)
-
-        def score(histories: Any) -> NDArray[np.float32]:
-            return np.asarray(histories.matrix @ weights, dtype=np.float32)
-
-        return _from_scores(interactions, score, k)
+        settings = LinearSettings(regularisation=self.regularization, most_items=_MOST_EASE_ITEMS)
+        source = LinearItems(interactions.histories, settings)
+        return _from_scores(interactions, source.score, k)
 
 
 def usual_baselines(items: int, *, seed: int = 0) -> Sequence[Baseline]:

@@ -33,7 +33,7 @@ WEIGHTS = {"cooccurrence": 1.0, "tower": 0.6}
 def tell(progress: Progress) -> Chapter:
     """Propose products new to each household, and judge them by the six weeks that followed."""
     split, products = load_households()
-    generator = CandidateGenerator(tower=TOWER, cooccurrence=LINKS, weights=WEIGHTS)
+    generator = CandidateGenerator(tower=TOWER, cooccurrence=LINKS, linear=None, weights=WEIGHTS)
     generator.fit(split.train, progress=progress)
     judged = {"likewise": _judge(generator.recommend(k=K), split)}
     known = Interactions.read(split.train)

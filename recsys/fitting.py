@@ -19,12 +19,16 @@ from .cold import ColdTower, ContentMap
 from .content import ContentEncoder
 from .cooccurrence import Cooccurrence, CooccurrenceSettings
 from .interactions import Interactions
+from .linear import LinearItems, LinearSettings
 from .popularity import Popularity
 from .settings import GeneratorSettings
 from .sources import Source
 from .tower import Tower
-from .tuning import Trial, choose_exponents
+from .tuning import Trial, choose_exponents, measure_blend
 from .vocabulary import Vocabulary
+
+_HELD_BACK = 0.2
+_CHOSEN_AT = 100
 
 
 @dataclass(eq=False)
@@ -35,6 +39,7 @@ class Fitted:
         interactions: From what.
         popularity: The bestseller list.
         cooccurrence: The closed form, or None.
+        linear: The linear source, or None.
         tower: The learned tower, or None.
         content: How an item table becomes numbers, or None.
         content_map: Where content lies on the tower's sphere, or None.
@@ -44,6 +49,7 @@ class Fitted:
     interactions: Interactions
     popularity: Popularity
     cooccurrence: Cooccurrence | None = None
+    linear: LinearItems | None = None
     tower: Tower | None = None
     content: ContentEncoder | None = None
     content_map: ContentMap | None = None
@@ -52,7 +58,7 @@ class Fitted:
     @property
     def sources(self) -> dict[str, Source]:
         """All sources there are, by name."""
-        found: list[Source | None] = [self.popularity, self.cooccurrence, self.tower]
+        found: list[Source | None] = [self.popularity, self.cooccurrence, self.linear, self.tower]
         if self.tower is not None and self.content_vectors is not None:
             found.append(ColdTower(self.tower, self.content_vectors))
         return {source.name: source for source in found if source is not None}
@@ -88,7 +94,7 @@ class Fitted:
         histories = known.histories.widened(len(items))
         self.interactions = Interactions(known.users, items, histories, known.ordered)
         self.popularity = Popularity(self.interactions.item_counts)
-        for source in (self.cooccurrence, self.tower):
+        for source in (self.cooccurrence, self.linear, self.tower):
             if source is not None:
                 source.widen_(len(ids))
 
@@ -109,8 +115,11 @@ def fit_sources(
     """
     fitted = Fitted(interactions, Popularity(interactions.item_counts))
     histories = interactions.histories
-    if (links := _choose_links(interactions, settings, progress)) is not None:
+    trial = _cut_trial(interactions, settings)
+    if (links := _choose_links(trial, settings, progress)) is not None:
         fitted.cooccurrence = Cooccurrence(histories, links)
+    if (linear := _choose_linear(trial, settings, links)) is not None:
+        fitted.linear = LinearItems(histories, linear)
     if settings.tower is not None:
         fitted.tower = Tower(settings.tower, seed=settings.seed).fit(
             histories, teacher=fitted.cooccurrence, progress=progress
@@ -120,18 +129,43 @@ def fit_sources(
     return fitted
 
 
+def _cut_trial(interactions: Interactions, settings: GeneratorSettings) -> Trial | None:
+    """Hold a part back, if there is anything to choose and anything to hold back."""
+    if "choose" not in (settings.cooccurrence, settings.linear):
+        return None
+    try:
+        return Trial.cut(interactions, _CHOSEN_AT, share=_HELD_BACK, seed=settings.seed)
+    except TooFewRows:
+        return None
+
+
 def _choose_links(
-    interactions: Interactions, settings: GeneratorSettings, progress: Progress
+    trial: Trial | None, settings: GeneratorSettings, progress: Progress
 ) -> CooccurrenceSettings | None:
     asked = settings.cooccurrence
     if not isinstance(asked, str):
         return asked
-    try:
-        trial = Trial.cut(interactions, 100, share=0.2, seed=settings.seed)
-    except TooFewRows:
-        # Histories too short to hold anything back say nothing against the usual exponents.
-        return CooccurrenceSettings()
-    return choose_exponents(trial, progress=progress).settings
+    # Histories too short to hold anything back say nothing against the usual exponents.
+    return (
+        CooccurrenceSettings()
+        if trial is None
+        else choose_exponents(trial, progress=progress).settings
+    )
+
+
+def _choose_linear(
+    trial: Trial | None, settings: GeneratorSettings, links: CooccurrenceSettings | None
+) -> LinearSettings | None:
+    asked = settings.linear
+    if not isinstance(asked, str):
+        return asked
+    usual, weight = LinearSettings(), settings.weights.get("linear", 0.0)
+    if trial is None or links is None or not weight or trial.inner.width > usual.most_items:
+        return None
+    first = Cooccurrence(trial.inner, links)
+    second = LinearItems(trial.inner, usual)
+    helps = measure_blend(trial, first, second, weight) > trial.measure(first.score)
+    return usual if helps else None
 
 
 def _learn_content(

@@ -25,7 +25,14 @@ from .fitting import fit_sources
 from .histories import Histories, Rows
 from .interactions import Interactions, Merge, merge_events
 from .ranking import Ranked, rank_rows
-from .settings import USUAL_CONTENT, USUAL_TOWER, USUAL_WEIGHTS, Cooccurring, GeneratorSettings
+from .settings import (
+    USUAL_CONTENT,
+    USUAL_TOWER,
+    USUAL_WEIGHTS,
+    Cooccurring,
+    GeneratorSettings,
+    Linear,
+)
 from .sources import Blend, Source
 from .storage import load_generator, save_generator
 from .tower import TowerSettings
@@ -43,6 +50,8 @@ class CandidateGenerator:
         tower: Of the learned tower; None leaves it out.
         cooccurrence: Of the co-occurrence source; ``"choose"`` takes the exponents that best find a
             fifth of each history that is held back; None leaves the source out.
+        linear: Of the linear source, for small catalogues; ``"choose"`` takes it where the part
+            held back says that it helps; None leaves it out.
         content: How an item table becomes numbers.
         weights: Weight of ``"tower"``, ``"cooccurrence"``, ``"content"`` and ``"popularity"`` in
             the blend; :func:`~likewise.recsys.choose_settings` chooses them on validation data.
@@ -64,6 +73,7 @@ class CandidateGenerator:
         seed: int = 0,
         tower: TowerSettings | None = USUAL_TOWER,
         cooccurrence: Cooccurring = "choose",
+        linear: Linear = "choose",
         content: ContentSettings = USUAL_CONTENT,
         weights: Mapping[str, float] | None = None,
         quotas: Mapping[str, int] | None = None,
@@ -72,6 +82,7 @@ class CandidateGenerator:
         self.settings = GeneratorSettings(
             tower=tower,
             cooccurrence=cooccurrence,
+            linear=linear,
             content=content,
             weights=dict(USUAL_WEIGHTS if weights is None else weights),
             quotas=dict(quotas or {}),

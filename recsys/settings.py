@@ -14,13 +14,15 @@ from ..core import SettingError
 from .content import ContentSettings
 from .cooccurrence import CooccurrenceSettings
 from .interactions import Merge
+from .linear import LinearSettings
 from .tower import TowerSettings
 
 Cooccurring: TypeAlias = CooccurrenceSettings | Literal["choose"] | None
+Linear: TypeAlias = LinearSettings | Literal["choose"] | None
 
 USUAL_TOWER = TowerSettings()
 USUAL_CONTENT = ContentSettings()
-USUAL_WEIGHTS: Mapping[str, float] = {"tower": 0.6, "cooccurrence": 1.0}
+USUAL_WEIGHTS: Mapping[str, float] = {"tower": 0.6, "cooccurrence": 1.0, "linear": 2.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,8 @@ class GeneratorSettings:
         tower: Of the learned tower; None for none.
         cooccurrence: Of the co-occurrence source; ``"choose"`` holds a fifth of each history back
             and takes the exponents that find it best; None for none.
+        linear: Of the linear source; ``"choose"`` takes it where the catalogue is small enough and
+            what was held back says that it helps; None for none.
         content: How an item table becomes numbers.
         weights: Weight of each source in the blend.
         quotas: How many of a source's own first items stand in each list.
@@ -40,6 +44,7 @@ class GeneratorSettings:
 
     tower: TowerSettings | None = USUAL_TOWER
     cooccurrence: Cooccurring = "choose"
+    linear: Linear = "choose"
     content: ContentSettings = USUAL_CONTENT
     weights: Mapping[str, float] = field(default_factory=lambda: dict(USUAL_WEIGHTS))
     quotas: Mapping[str, int] = field(default_factory=dict)
@@ -49,10 +54,10 @@ class GeneratorSettings:
     def __post_init__(self) -> None:
         if self.tower is None and self.cooccurrence is None:
             raise SettingError("a generator needs a tower or the co-occurrence source, or both")
-        if isinstance(self.cooccurrence, str) and self.cooccurrence != "choose":
-            raise SettingError(
-                f"cooccurrence is {self.cooccurrence!r}; give settings, 'choose', or None"
-            )
+        for name in ("cooccurrence", "linear"):
+            value = getattr(self, name)
+            if isinstance(value, str) and value != "choose":
+                raise SettingError(f"{name} is {value!r}; give settings, 'choose', or None")
         wrong = [name for name, weight in self.weights.items() if not weight >= 0]
         wrong += [name for name, quota in self.quotas.items() if quota < 0]
         if wrong:

@@ -21,6 +21,7 @@ from .cooccurrence import Cooccurrence, CooccurrenceSettings
 from .fitting import Fitted
 from .histories import Histories
 from .interactions import Interactions
+from .linear import LinearItems, LinearSettings
 from .popularity import Popularity
 from .tower import Tower, TowerSettings
 from .vocabulary import Vocabulary
@@ -40,6 +41,8 @@ def save_generator(generator: CandidateGenerator, path: str | PathLike[str]) -> 
         "histories.offsets": histories.offsets,
         "histories.weights": histories.weights,
     }
+    if generator.fitted_.linear is not None:
+        tensors["linear.weights"] = generator.fitted_.linear.weights
     reports: dict[str, Mapping[str, Any]] = {}
     fitted = generator.fitted_
     tower, links = fitted.tower, fitted.cooccurrence
@@ -59,6 +62,7 @@ def save_generator(generator: CandidateGenerator, path: str | PathLike[str]) -> 
     settings = asdict(generator.settings)
     # What was chosen is kept, so that loading chooses nothing.
     settings["cooccurrence"] = None if links is None else asdict(links.settings)
+    settings["linear"] = None if fitted.linear is None else asdict(fitted.linear.settings)
     save_bundle(
         path,
         kind=KIND,
@@ -83,10 +87,11 @@ def load_generator(path: str | PathLike[str]) -> CandidateGenerator:
 
     bundle = load_bundle(path, kind=KIND)
     plain = dict(bundle.config["settings"])
-    tower, links = plain.pop("tower"), plain.pop("cooccurrence")
+    tower, links, linear = (plain.pop(name) for name in ("tower", "cooccurrence", "linear"))
     generator = CandidateGenerator(
         tower=None if tower is None else TowerSettings(**tower),
         cooccurrence=None if links is None else CooccurrenceSettings(**links),
+        linear=None if linear is None else LinearSettings(**linear),
         content=ContentSettings(**plain.pop("content")),
         **plain,
     )
@@ -96,6 +101,9 @@ def load_generator(path: str | PathLike[str]) -> CandidateGenerator:
     chosen = generator.settings.cooccurrence
     if isinstance(chosen, CooccurrenceSettings):
         fitted.cooccurrence = Cooccurrence(known.histories, chosen)
+    if isinstance(generator.settings.linear, LinearSettings):
+        weights = bundle.tensors["linear.weights"].numpy()
+        fitted.linear = LinearItems.of_weights(weights, generator.settings.linear)
     if generator.settings.tower is not None:
         fitted.tower = _read_tower(
             bundle, generator.settings.tower, generator.settings.seed, len(known.items)

@@ -121,7 +121,7 @@ def choose_settings(
         links = Cooccurrence(trial.inner, exponents.settings)
         learned = Tower(tower, seed=seed).fit(trial.inner, teacher=links, progress=progress)
         rows.append(("tower alone", *trial.measure(learned.score)))
-        shares = _weigh(trial, links, learned)
+        shares = {weight: measure_blend(trial, links, learned, weight) for weight in TOWER_WEIGHTS}
         rows += [(f"tower x {weight:g}", *value) for weight, value in shares.items()]
         weights["tower"] = max(shares, key=lambda weight: shares[weight])
     trials = pl.DataFrame(rows, schema=["what", "recall", "ndcg"], orient="row")
@@ -200,17 +200,17 @@ def measure_lists(ranked: Ranked, wanted: Histories, k: int) -> NDArray[np.float
     return np.stack([recall, np.bincount(owners, weights=gain, minlength=count) / ideal])
 
 
-def _weigh(trial: Trial, links: Source, tower: Source) -> dict[float, tuple[float, float]]:
-    """Measure the blend for each weight of the tower."""
+def measure_blend(
+    trial: Trial, first: Source, second: Source, weight: float
+) -> tuple[float, float]:
+    """Give recall and NDCG of two sources, the second with a weight."""
 
-    def blended(weight: float) -> tuple[float, float]:
-        def score(histories: Histories) -> NDArray[np.float32]:
-            first = standardise_(links.score(histories))
-            return first + np.float32(weight) * standardise_(tower.score(histories))
+    def score(histories: Histories) -> NDArray[np.float32]:
+        total = standardise_(first.score(histories))
+        total += np.float32(weight) * standardise_(second.score(histories))
+        return total
 
-        return trial.measure(score)
-
-    return {weight: blended(weight) for weight in TOWER_WEIGHTS}
+    return trial.measure(score)
 
 
 def _name(setting: CooccurrenceSettings) -> str:

@@ -15,6 +15,7 @@ MODULES = (
     "events",
     "generator",
     "histories",
+    "linear",
     "popularity",
     "ranking",
     "shards",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -15,6 +17,8 @@ from likewise.recsys import (
     CooccurrenceSettings,
     Histories,
     Interactions,
+    LinearItems,
+    LinearSettings,
     Tower,
     TowerSettings,
     brought_by,
@@ -44,6 +48,29 @@ def test_co_occurrence_walks_over_all_users(lists: list[set[int]], asked: set[in
     fast = source.score(Histories.of([sorted(asked)], width=8))[0]
     slow = naive_cooccurrence(histories, sorted(asked), 8, exponents)
     np.testing.assert_allclose(fast, slow, rtol=1e-5, atol=1e-6)
+
+
+def test_the_linear_source_predicts_each_item_from_all_others() -> None:
+    known = Interactions.read(random_events(2)).histories
+    source = LinearItems(known, LinearSettings(regularisation=5.0))
+    taken = (known.matrix.toarray() > 0).astype(float)
+    for item in (0, 3, 7):
+        # Ridge regression of one column on the others, its own weight held at zero.
+        others = np.delete(np.arange(known.width), item)
+        gram = taken[:, others].T @ taken[:, others] + 5.0 * np.eye(len(others))
+        weights = np.linalg.solve(gram, taken[:, others].T @ taken[:, item])
+        np.testing.assert_allclose(source.weights[others, item], weights, atol=1e-4)
+    assert not np.diag(source.weights).any()
+    with pytest.raises(SettingError, match="most_items"):
+        LinearItems(known, LinearSettings(most_items=3))
+
+
+def test_the_linear_source_is_taken_where_it_helps_and_kept_by_the_bundle(tmp_path: Path) -> None:
+    generator = CandidateGenerator(tower=None, linear=LinearSettings()).fit(random_events(2))
+    assert set(generator.sources_) == {"popularity", "cooccurrence", "linear"}
+    generator.save(tmp_path / "bundle")
+    loaded = CandidateGenerator.load(tmp_path / "bundle")
+    assert loaded.recommend(k=5).equals(generator.recommend(k=5))
 
 
 def test_only_the_strongest_links_are_kept() -> None:
