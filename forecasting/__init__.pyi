@@ -8,6 +8,7 @@ from .files import read_file
 from .frames import Gaps, read_frame
 from .frequency import Frequency
 from .levels import LevelKind
+from .living import Freshness, RetrainPolicy, check_freshness, extend, refresh
 from .model import Forecast, Forecaster
 from .naive import Repeat, SeasonalNaive
 from .nixtla import NixtlaModel
@@ -35,6 +36,7 @@ __all__ = [
     "Forecast",
     "Forecaster",
     "Frequency",
+    "Freshness",
     "Gaps",
     "LevelKind",
     "NixtlaModel",
@@ -44,6 +46,7 @@ __all__ = [
     "PairedTest",
     "Panel",
     "Repeat",
+    "RetrainPolicy",
     "RetrievalForecaster",
     "SeasonalNaive",
     "TowerSettings",
@@ -53,11 +56,14 @@ __all__ = [
     "backtest",
     "block_bootstrap",
     "boosted_trees",
+    "check_freshness",
     "diebold_mariano",
     "explanation_price",
+    "extend",
     "mape",
     "read_file",
     "read_frame",
+    "refresh",
     "rolling_cutoffs",
     "score_table",
     "too_short",

@@ -16,7 +16,8 @@ def pack_calibration(
     calibration: Calibration, panel: Panel
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Settings and tensors that hold a calibration made on a panel."""
-    usual = [calibration.usual[series_id] for series_id in panel.ids]
+    # Series that came later have no usual spread: they are measured as they are asked about.
+    usual = [calibration.usual.get(series_id, np.nan) for series_id in panel.ids]
     tensors = {
         "calibration.errors": torch.from_numpy(calibration.errors),
         "calibration.usual": torch.tensor(usual, dtype=torch.float64),
@@ -30,6 +31,12 @@ def unpack_calibration(
     """The calibration that :func:`pack_calibration` took apart."""
     return Calibration(
         np.array(tensors["calibration.errors"].numpy()),
-        dict(zip(panel.ids, tensors["calibration.usual"].tolist(), strict=True)),
+        {
+            series_id: spread
+            for series_id, spread in zip(
+                panel.ids, tensors["calibration.usual"].tolist(), strict=True
+            )
+            if not np.isnan(spread)
+        },
         config["calibration_window"],
     )

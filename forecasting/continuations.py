@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -78,6 +78,8 @@ class ContinuationIndex:
         stride: Keep every so many windows.
         neighbours: Weigh only the K nearest windows; None weighs all.
         stored: The index of this very panel, made earlier; None embeds the windows.
+        earlier: The same index before its panel grew: what it holds is taken over to the bit, and
+            only windows that are new are embedded.
 
     Raises:
         StaleIndex: The stored index is of another encoder or another panel.
@@ -92,22 +94,21 @@ class ContinuationIndex:
         stride: int = 1,
         neighbours: int | None = None,
         stored: ExactIndex | None = None,
+        earlier: ContinuationIndex | None = None,
     ) -> None:
         self.recipe = recipe
         self.neighbours = neighbours
         self.embedding = embedding
         self.windows = Windows(panel, recipe.lookback, recipe.horizon, stride=stride)
         self.units = recipe.units(panel)
-        parts = [
-            self._measure(slice(start, start + _BLOCK), embed=stored is None)
-            for start in range(0, max(len(self.windows), 1), _BLOCK)
-        ]
-        self.summaries: NDArray[np.float32] = np.concatenate([part.summaries for part in parts])
-        self.bases: Values = np.concatenate([part.bases for part in parts])
-        self.scales: Values = np.concatenate([part.scales for part in parts])
-        self.index = stored or ExactIndex(
-            np.concatenate([part.vectors for part in parts]), fingerprint=embedding.fingerprint
+        self._make_room(stored)
+        new = self._take_over(earlier)
+        for start in range(0, len(new), _BLOCK):
+            self._measure(new[start : start + _BLOCK], embed=stored is None)
+        self.index = stored or ExactIndex.from_units(
+            self._vectors, fingerprint=embedding.fingerprint
         )
+        del self._vectors
         self.index.stale_fraction(embedding.fingerprint)
         if len(self.index) != len(self.windows):
             raise StaleIndex(
@@ -115,17 +116,50 @@ class ContinuationIndex:
                 f"{len(self.windows)}; attach the panel again to index it"
             )
 
-    def _measure(self, rows: slice, *, embed: bool) -> _Measured:
+    def _make_room(self, stored: ExactIndex | None) -> None:
+        """Arrays for every window, filled a block at a time: nothing stands in memory twice."""
+        count, lookback = len(self.windows), self.recipe.lookback
+        one = np.zeros((1, lookback))
+        width = self.embedding.hold(one, np.zeros((1, self.recipe.horizon))).shape[1]
+        rows = count if stored is None else 0
+        self._vectors: NDArray[np.float32] = np.empty((rows, width), dtype=np.float32)
+        parts = summarise(one).shape[1]
+        self.summaries: NDArray[np.float32] = np.empty((count, parts), dtype=np.float32)
+        self.bases: Values = np.empty(count)
+        self.scales: Values = np.empty(count)
+
+    def _take_over(self, earlier: ContinuationIndex | None) -> Steps:
+        """Copy what an earlier index holds; the rows that are new."""
+        if earlier is None:
+            return np.arange(len(self.windows))
+        earlier.index.stale_fraction(self.embedding.fingerprint)
+        place = self.windows.places_in(earlier.windows)
+        known = np.flatnonzero(place >= 0)
+        self._vectors[known] = earlier.index.vectors[place[known]]
+        for mine, theirs in (
+            (self.summaries, earlier.summaries),
+            (self.bases, earlier.bases),
+            (self.scales, earlier.scales),
+        ):
+            mine[known] = theirs[place[known]]
+        return np.flatnonzero(place < 0)
+
+    def _measure(self, rows: Steps, *, embed: bool) -> None:
         past = self.windows.pasts(rows)
         normaliser = self.recipe.normaliser
         base, scale = normaliser.measure(past, self.units[self.windows.series_of(rows)])
         # Without their base, numbers are small enough for float32 whatever level a series is at.
         past = normaliser.apply(past, base, scale)
-        summaries = summarise(past).astype(np.float32)
-        if not embed:
-            return _Measured(np.empty((0, 0)), summaries, base, scale)
-        future = normaliser.apply(self.windows.futures(rows), base, scale)
-        return _Measured(self.embedding.hold(past, future), summaries, base, scale)
+        self.summaries[rows], self.bases[rows], self.scales[rows] = summarise(past), base, scale
+        if embed:
+            future = normaliser.apply(self.windows.futures(rows), base, scale)
+            vectors = torch.from_numpy(self.embedding.hold(past, future))
+            self._vectors[rows] = normalize(vectors).float().numpy()
+
+    def normal_pasts(self, rows: Steps) -> Values:
+        """Windows less their base, in their unit: what the embedding is shown, [B, L]."""
+        past = self.windows.pasts(rows)
+        return self.recipe.normaliser.apply(past, self.bases[rows], self.scales[rows])
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -233,13 +267,6 @@ def _softmax(logits: Values, starts: Steps, counts: Steps) -> Values:
     raised = np.exp(logits - np.repeat(highest, counts))
     share: Values = raised / np.repeat(np.add.reduceat(raised, starts), counts)
     return share
-
-
-class _Measured(NamedTuple):
-    vectors: NDArray[Any]
-    summaries: NDArray[np.float32]
-    bases: Values
-    scales: Values
 
 
 class _Running:

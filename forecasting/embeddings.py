@@ -20,6 +20,9 @@ from ..core import DualEncoder, fingerprint
 from .panel import Values
 
 
+FEWEST_ROWS = 64
+
+
 class Embedding(Protocol):
     """Vectors for windows that ask and for what the index holds."""
 
@@ -64,11 +67,11 @@ class LearnedEmbedding:
         return self._fingerprint
 
     def ask(self, pasts: Values) -> NDArray[Any]:  # noqa: D102
-        return self.towers.encode_anchors(_tensor(pasts)).numpy()
+        return self.towers.encode_anchors(_padded(pasts)).numpy()[: len(pasts)]
 
     def hold(self, pasts: Values, futures: Values) -> NDArray[Any]:  # noqa: D102
         held = futures if self.holds == "continuation" else pasts
-        return self.towers.encode_candidates(_tensor(held)).numpy()
+        return self.towers.encode_candidates(_padded(held)).numpy()[: len(held)]
 
 
 class RawEmbedding:
@@ -116,5 +119,12 @@ class RawEmbedding:
         return np.column_stack([x, -square / 2, rest])
 
 
-def _tensor(values: Values) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32))
+def _padded(values: Values) -> torch.Tensor:
+    """As many rows as it takes for every row to be rounded alike, whoever stands beside it.
+
+    Products of a few rows run through another kernel than those of many; without this, a row that
+    is appended later would differ in its last bit from the same row indexed with all others.
+    """
+    rows = torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32))
+    short = FEWEST_ROWS - len(rows)
+    return nn.functional.pad(rows, (0, 0, 0, short)) if short > 0 else rows

@@ -78,15 +78,11 @@ def diebold_mariano(differences: Values, overlap: int = 1) -> PairedTest:
             f"{count} cutoffs of which {overlap} neighbours overlap are too few to test a "
             f"difference; use at least {max(FEWEST, 2 * overlap)}"
         )
-    lags = min(overlap - 1 + math.floor(4 * (count / 100) ** (2 / 9)), count - 1)
-    centred = differences - differences.mean()
-    variance = float(centred @ centred) / count
-    for lag in range(1, lags + 1):
-        weight = 1 - lag / (lags + 1)
-        variance += 2 * weight * float(centred[lag:] @ centred[:-lag]) / count
+    lags = spread_lags(count, overlap)
+    variance = long_run_variance(differences, lags)
     mean = float(differences.mean())
     shrink = (count + 1 - 2 * overlap + overlap * (overlap - 1) / count) / count
-    error = math.sqrt(max(variance, 0.0) / count / shrink)
+    error = math.sqrt(variance / count / shrink)
     if error <= np.finfo(np.float64).tiny:
         # Differences that never vary: they are zero for certain, or not.
         return PairedTest(mean, mean, mean, float(mean == 0), count, lags)
@@ -94,6 +90,25 @@ def diebold_mariano(differences: Values, overlap: int = 1) -> PairedTest:
     reach = error * float(student.isf((100 - LEVEL) / 200))
     p_value = 2 * float(student.sf(abs(mean) / error))
     return PairedTest(mean, mean - reach, mean + reach, p_value, count, lags)
+
+
+def spread_lags(count: int, overlap: int = 1) -> int:
+    """Lags over which a series of averages is allowed to depend on itself."""
+    return min(overlap - 1 + math.floor(4 * (count / 100) ** (2 / 9)), count - 1)
+
+
+def long_run_variance(values: Values, lags: int) -> float:
+    """Variance of a dependent series whose mean is taken, times its length, never negative.
+
+    Source: Newey and West 1987, doi:10.2307/1913610.
+    """
+    count = len(values)
+    centred = values - values.mean()
+    variance = float(centred @ centred) / count
+    for lag in range(1, lags + 1):
+        weight = 1 - lag / (lags + 1)
+        variance += 2 * weight * float(centred[lag:] @ centred[:-lag]) / count
+    return max(variance, 0.0)
 
 
 def block_bootstrap(
@@ -165,7 +180,8 @@ def explanation_price(
     Args:
         result: A backtest of at least two models and 8 cutoffs.
         model: Alias of the model that explains; None for the first retrieval forecaster.
-        loss, season: As in :func:`cutoff_losses`.
+        loss: As in :func:`cutoff_losses`.
+        season: As there.
 
     Returns:
         One row a rival, the best rival first: ``model, rival, price`` (difference of mean losses

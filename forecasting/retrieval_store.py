@@ -59,6 +59,7 @@ def pack_retrieval(model: RetrievalForecaster) -> Packed:
         "settings": _settings(model),
         "embedding": embedding_settings,
         "level": model.level_.kind,
+        "learned_until": model.learned_until_,
         **packed.config,
     }
     tables = {
@@ -99,6 +100,7 @@ def unpack_retrieval(cls: type[Fitted], packed: Packed, panel: Panel) -> Fitted:
     deviations = dict(zip(units["id"].to_list(), units["unit"].to_list(), strict=True))
     model.recipe_ = Recipe(model.lookback, model.horizon, model.normaliser, deviations)
     model.history_ = None
+    model.learned_until_ = packed.config["learned_until"]
     model.choices_ = packed.tables["choices"]
     stored = ExactIndex.unpack(packed.config, packed.tensors, packed.tables)
     model.index_ = ContinuationIndex(

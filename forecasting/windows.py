@@ -86,6 +86,24 @@ class Windows:
         """Step of the last row of each past, [B]."""
         return self.end_steps[rows] - self.horizon
 
+    def places_in(self, other: Windows) -> Steps:
+        """Row of each of these windows in another list of them, by series and time, [N].
+
+        -1 where the other list lacks it. Series are told apart by id, so the panels may differ.
+        """
+        span = int(max(self.end_steps.max(initial=0), other.end_steps.max(initial=0))) + 1
+        first = int(min(self.end_steps.min(initial=0), other.end_steps.min(initial=0)))
+        number = {series_id: place for place, series_id in enumerate(other.panel.ids)}
+        numbers = np.array([number.get(series_id, -1) for series_id in self.panel.ids])
+        theirs = other.series_of(slice(None)) * (span - first) + other.end_steps - first
+        series = numbers[self.series_of(slice(None))]
+        mine = series * (span - first) + self.end_steps - first
+        order = np.argsort(theirs, kind="stable")
+        if not len(order):
+            return np.full(len(self), -1)
+        place = order[np.minimum(np.searchsorted(theirs[order], mine), len(order) - 1)]
+        return np.where((series >= 0) & (theirs[place] == mine), place, -1)
+
     def pasts(self, rows: Selection) -> Values:
         """The L rows up to and with each anchor, a copy, [B, L]."""
         return self._cut(self.anchors[rows] - self.lookback + 1, self.lookback)
