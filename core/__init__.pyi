@@ -22,7 +22,6 @@ from .encoders.dual import (
     update_momentum_,
 )
 from .encoders.encoders import (
-    ItemBagEncoder,
     RowEncoder,
     VectorEncoder,
     build_encoder,
@@ -30,6 +29,7 @@ from .encoders.encoders import (
 )
 from .encoders.encoding import Encoder, EncoderConfig
 from .encoders.fingerprint import fingerprint
+from .encoders.item_bag import ItemBagEncoder
 from .encoders.prototypes import Classified, Prototypes, average_prototypes
 from .encoders.tsaug_adapter import TsaugAugmentation
 from .encoders.window_encoder import WindowEncoder
@@ -84,7 +84,8 @@ from .negatives.samplers import Draw, InBatch, NegativeSampler, Request, log_pre
 from .objective.config import ObjectiveConfig
 from .objective.layout import Pool
 from .objective.masks import CandidateMask, GivenPairs, SameGroup, SameId
-from .objective.objective import ContrastiveObjective, StepResult
+from .objective.objective import ContrastiveObjective
+from .objective.step import StepResult
 from .page.blocks import Block, Columns, Figure, Heading, KeyValues, Note, Table, Text
 from .page.chapters import Chapter, Tell
 from .page.palette import COLOURS, INK, MUTED, PAPER, RAISED, RULE, SERIES, Colour

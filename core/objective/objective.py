@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -21,7 +21,6 @@ from torch import Tensor, nn
 
 from ..errors import SettingError, ShapeError
 from ..geometry import (
-    Geometry,
     check_finite,
     check_pair,
     finish_geometry,
@@ -34,41 +33,8 @@ from .layout import Lane, Pool
 from .masks import CandidateMask
 from .regularisers import covariance_penalty, variance_penalty, whiten
 from .rows import RowLoss, SigmoidRows, SoftmaxRows
+from .step import StepResult
 from .tiling import PassPlan, PassResult
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """What one step says.
-
-    Losses at different candidate counts are not comparable, so the count stands beside the loss.
-
-    Attributes:
-        loss: Scalar on the autograd graph.
-        candidates_min, candidates_mean: Candidates per anchor, the positive among them.
-        chance_loss: The loss of an encoder that answers the same for everything: the mean log of
-            the candidate count (of the negatives, decoupled); NaN for the sigmoid loss.
-        masked: Columns that masks or the margin took out, over all rows.
-        beaten_share: Share of anchors whose nearest other candidate is nearer than their
-            positive: 1 minus the accuracy within the batch.
-        temperature: In force during this step.
-        saturated: The temperature sits at a bound: a hint of collapse.
-        geometry: From the raw cosines, before scale, shift and mask.
-        sampler: Who drew the negatives.
-        queue_age: Steps since the oldest queued row was written, or None.
-    """
-
-    loss: Tensor
-    candidates_min: int
-    candidates_mean: float
-    chance_loss: float
-    masked: int
-    beaten_share: float
-    temperature: float
-    saturated: bool
-    geometry: Geometry
-    sampler: str = "in-batch"
-    queue_age: int | None = None
 
 
 class ContrastiveObjective(nn.Module):

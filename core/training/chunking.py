@@ -18,7 +18,8 @@ from torch import Tensor
 from ..encoders.bags import Rows
 from ..encoders.dual import DualEncoder
 from ..errors import SettingError
-from ..objective.objective import ContrastiveObjective, StepResult
+from ..objective.objective import ContrastiveObjective
+from ..objective.step import StepResult
 from ..seeds import derive_seed, seeded
 from .pairs import Pairs
 

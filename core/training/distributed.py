@@ -21,7 +21,8 @@ from ..encoders.dual import DualEncoder
 from ..errors import ProcessLost, SettingError, TooFewRows
 from ..objective.layout import Pool
 from ..objective.masks import CandidateMask, SameId
-from ..objective.objective import ContrastiveObjective, StepResult
+from ..objective.objective import ContrastiveObjective
+from ..objective.step import StepResult
 from ..seeds import derive_seed
 from .chunking import carry_back, cut_chunks, encode_leaves
 from .pairs import Pairs

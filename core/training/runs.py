@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..objective.objective import StepResult
+from ..objective.step import StepResult
 from .history import EpochRecord, StepRecord, TrainingHistory
 
 

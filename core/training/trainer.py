@@ -20,9 +20,10 @@ from torch import Tensor, nn
 
 from ..encoders.dual import DualEncoder, describe_dual
 from ..errors import NonFiniteError, TooFewRows
-from ..geometry import COLLAPSE_COSINE, Geometry, check_geometry
+from ..geometry import Geometry
 from ..negatives.samplers import InBatch, NegativeSampler
-from ..objective.objective import ContrastiveObjective, StepResult
+from ..objective.objective import ContrastiveObjective
+from ..objective.step import StepResult
 from ..seeds import Stage, derive_generator, derive_seed
 from ..shell.progress import Progress, silent
 from .batches import Place, gather_batch
@@ -30,6 +31,7 @@ from .capacity import size_batches
 from .checkpoint import read_checkpoint, require_same_run, write_checkpoint
 from .chunking import chunked_step
 from .distributed import distributed_step, place_of_process
+from .health import require_healthy, warn_of_lost_dimensions
 from .history import TrainingHistory
 from .pairs import PairSource
 from .recall_probe import Probe
@@ -37,8 +39,6 @@ from .runs import Run
 from .schedule import TrainerSettings, learning_rate_at, make_optimiser
 
 LATEST = "latest.checkpoint"
-SETTLING_STEPS = 50
-"""Steps before a collapsed geometry ends the run: first weights may look collapsed and recover."""
 
 
 class Trainer:
@@ -135,7 +135,8 @@ class Trainer:
             TooFewNegatives: A row of a batch had too little to be told apart from.
 
         Warns:
-            DimensionalCollapse: The trained space uses far fewer dimensions than it has.
+            DimensionalCollapse: The space uses far fewer dimensions than it has, and than it used
+                before training.
         """
         return self._train(self._begin(pairs), pairs, probe)
 
@@ -233,7 +234,7 @@ class Trainer:
             step = chunked_step(self.encoder, self.objective, batch, chunk, seed=seed)
         step = replace(step, sampler=self.sampler.name, queue_age=age)
         norm = float(nn.utils.clip_grad_norm_(run.parameters(), self.settings.clip_norm))
-        self._require_healthy(run, step, norm)
+        require_healthy(run, step, norm)
 
         run.updating = True
         for group in run.optimiser.param_groups:
@@ -244,16 +245,6 @@ class Trainer:
         run.record(step, len(rows), rate, norm)
         run.updating = False
         return step
-
-    def _require_healthy(self, run: Run, step: StepResult, norm: float) -> None:
-        loss = float(step.loss)
-        if not (math.isfinite(loss) and math.isfinite(norm)):
-            raise NonFiniteError(
-                f"epoch {run.epoch}, batch {run.batch}: the loss is {loss} and its gradient norm "
-                f"{norm}; lower the learning rate or look for extreme values in the pairs"
-            )
-        if run.steps_done >= SETTLING_STEPS and step.geometry.mean_cosine > COLLAPSE_COSINE:
-            check_geometry(step.geometry, candidates=step.candidates_mean)
 
     def _close_epoch(self, run: Run, probe: Probe | None) -> None:
         recall = None if probe is None else float(probe(self.encoder))
@@ -280,8 +271,8 @@ class Trainer:
             self.encoder.load_state_dict(run.best["encoder"])
             self.objective.load_state_dict(run.best["objective"])
         self.encoder.eval()
-        if geometry is not None and run.steps_done >= SETTLING_STEPS:
-            check_geometry(geometry)
+        if geometry is not None:
+            warn_of_lost_dimensions(run, geometry)
         return run.history
 
     def _identity(self, run: Run) -> dict[str, Any]:

@@ -19,13 +19,13 @@ from likewise.core.encoders.dual import (
     update_momentum_,
 )
 from likewise.core.encoders.encoders import (
-    ItemBagEncoder,
     RowEncoder,
     VectorEncoder,
     build_encoder,
     describe_encoder,
 )
 from likewise.core.encoders.encoding import Encoder
+from likewise.core.encoders.item_bag import ItemBagEncoder
 from likewise.core.encoders.prototypes import Prototypes, average_prototypes
 from likewise.core.encoders.window_encoder import WindowEncoder
 from likewise.core.errors import DuplicateRows, SettingError, ShapeError, TooFewRows

@@ -26,7 +26,8 @@ from likewise.core.objective import tiling
 from likewise.core.objective.config import ObjectiveConfig
 from likewise.core.objective.layout import Pool
 from likewise.core.objective.masks import CandidateMask, GivenPairs, SameGroup, SameId
-from likewise.core.objective.objective import ContrastiveObjective, StepResult
+from likewise.core.objective.objective import ContrastiveObjective
+from likewise.core.objective.step import StepResult
 from torch import Tensor
 
 from tests.naive import (

@@ -15,10 +15,12 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from likewise.core.encoders.bags import Bags
 from likewise.core.encoders.dual import DualEncoder
-from likewise.core.encoders.encoders import ItemBagEncoder, VectorEncoder
+from likewise.core.encoders.encoders import VectorEncoder
+from likewise.core.encoders.item_bag import ItemBagEncoder
 from likewise.core.errors import (
     BundleFormatError,
     ChecksumMismatch,
+    DimensionalCollapse,
     NonFiniteError,
     RepresentationCollapse,
     SettingError,
@@ -520,3 +522,32 @@ def test_a_budget_goes_with_an_open_batch_size_only() -> None:
         make_trainer(memory_budget=10**9)
     with pytest.raises(SettingError, match="a batch of 2 needs"):
         make_trainer(batch_size=None, memory_budget=1).fit(Planted(48))
+
+
+class Narrowing(Planted):
+    """Wide data at first, then only one direction of them."""
+
+    def __init__(self, rows: int, *, narrows: bool) -> None:
+        super().__init__(rows)
+        generator = torch.Generator().manual_seed(1)
+        wide = torch.randn(rows, 24, generator=generator)
+        thin = wide[:, :2] @ torch.randn(2, 24, generator=generator)
+        self.wide, self.thin, self.narrows = wide, thin, narrows
+
+    def batch(self, rows: torch.Tensor, generator: torch.Generator) -> Pairs:
+        rich = self.narrows and not self.asked
+        self.asked.append(rows.tolist())
+        images = (self.wide if rich else self.thin)[rows]
+        return Pairs(images, images + 0.01)
+
+
+@pytest.mark.parametrize("narrows", [True, False])
+def test_a_thin_space_is_warned_of_only_where_training_made_it_thin(narrows: bool) -> None:
+    towers = DualEncoder(VectorEncoder(24, 24, hidden=(32,)))
+    trainer = Trainer(
+        towers, ContrastiveObjective(), epochs=30, batch_size=48, learning_rate=1e-4, seed=0
+    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        trainer.fit(Narrowing(96, narrows=narrows))
+    assert [warning.category for warning in told] == [DimensionalCollapse] * narrows
