@@ -170,17 +170,18 @@ class Blend(Forecaster):
         panel, origin = self.panel_, self.explainable_origin(series_id)
         said = self._said(panel, origin)
         weights = self._weights_at(panel, origin)
-        forecasters = (*self.members_, self.naive)
+        able = self._able(panel, origin)[:, 0]
+        speak = [(place, one) for place, one in enumerate(self._forecasters) if able[place]]
         return BlendExplanation(
             series_id=panel.ids[int(origin.series[0])],
             cutoff=panel.stamps(origin.steps)[0],
             forecast=_weighted(weights, said)[0],
-            weights={one.alias: weights[place, 0] for place, one in enumerate(forecasters)},
-            families={one.alias: one.family for one in forecasters},
-            said={one.alias: said[place, 0] for place, one in enumerate(forecasters)},
+            weights={one.alias: weights[place, 0] for place, one in speak},
+            families={one.alias: one.family for _, one in speak},
+            said={one.alias: said[place, 0] for place, one in speak},
             episodes={
                 member.alias: member.explain_at(panel, origin, episodes=episodes, min_gap=min_gap)
-                for place, member in enumerate(self.members_)
+                for place, member in speak
                 if isinstance(member, RetrievalForecaster) and weights[place].any()
             },
         )

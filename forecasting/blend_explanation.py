@@ -25,7 +25,8 @@ class BlendExplanation:
         series_id: Of the series that is forecast.
         cutoff: Last stamp the forecast knows.
         forecast: The forecast, [H].
-        weights: Alias of each forecaster -> its weight at each step, [H]; sum 1 at each step.
+        weights: Alias of each forecaster that can speak -> its weight at each step, [H]; they sum
+            to one at each step.
         families: Alias -> ``direct``, ``naive`` or ``retrieval``.
         said: Alias -> what it forecasts by itself, [H].
         episodes: Alias of each retrieval forecaster -> the history its part is made of.
