@@ -1,8 +1,9 @@
 """Recommendation, measured: accuracy and speed beside implicit and EASE, in one run.
 
-``python benchmarks/recsys.py --data ../shared/data gowalla s3rec retail cold speed`` prints one
-markdown section for each name, with command, seed, data hash and wall time. Settings were chosen on
-parts cut out of the training data (``choose_settings``); the test part is looked at once, here.
+``python benchmarks/recsys.py --data ../shared/data gowalla s3rec retail cold logq speed memory``
+prints one markdown section for each name, with command, seed, data hash and wall time. Settings
+were chosen on parts cut out of the training data (``choose_settings``); the test part is looked at
+once, here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import datetime as dt
 import gzip
 import hashlib
 import json
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -24,6 +27,7 @@ import torch
 from likewise.core import ExactIndex, HNSWIndex
 from likewise.recsys import (
     CandidateGenerator,
+    CooccurrenceSettings,
     Evaluation,
     ImplicitModel,
     Interactions,
@@ -326,8 +330,9 @@ def speed(data: Path, epochs: int) -> None:
         print(f"| {name} | {len(users) / value:.0f} | {base / value:.2f} |")
     speed_of_approximation(model, users)
     started = time.perf_counter()
-    run_job(model, Path("/tmp") / f"likewise-job-{time.time_ns()}", settings=JobSettings(shards=8))
-    whole = time.perf_counter() - started
+    with tempfile.TemporaryDirectory() as folder:
+        run_job(model, Path(folder) / "job", settings=JobSettings(shards=8))
+        whole = time.perf_counter() - started
     scored = best_of(2, lambda: model.answer(k=100))
     print(f"\njob with Parquet, {len(known.users)} users: {scored / whole:.2f} x pure scoring")
 
@@ -341,7 +346,8 @@ def speed_of_approximation(model: CandidateGenerator, users: pl.Series) -> None:
     eligible[histories.owners, histories.items] = False
     vectors = tower.item_vectors  # type: ignore[attr-defined]
     exact = ExactIndex(vectors, fingerprint=model.fingerprint)
-    graph = HNSWIndex(vectors, fingerprint=model.fingerprint)
+    probes = tower.encode(model.histories_of(users.tail(512)))  # type: ignore[attr-defined]
+    graph = HNSWIndex(vectors, fingerprint=model.fingerprint, probes=probes)
     truth = exact.search(queries, 100, eligible=eligible)
     found = graph.search(queries, 100, eligible=eligible)
     kept = np.mean(
@@ -353,6 +359,45 @@ def speed_of_approximation(model: CandidateGenerator, users: pl.Series) -> None:
         f"\ngraph index: recall of the exact answer after filters {kept:.4f}, "
         f"{slow / quick:.1f} x its speed"
     )
+
+
+def memory(data: Path, epochs: int) -> None:
+    """Peak memory of the job as the number of users grows, each in a process of its own."""
+    del data, epochs
+    script = (
+        "import resource, sys\n"
+        "from likewise.recsys import CandidateGenerator, JobSettings, run_job\n"
+        "bundle, out, events, shards = sys.argv[1:]\n"
+        "cut = JobSettings(k=50, shards=int(shards), slice_rows=200_000)\n"
+        "done = run_job(CandidateGenerator.load(bundle), out, histories=events, settings=cut)\n"
+        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
+        "print(done.users, done.candidates, peak)"
+    )
+    generator = np.random.default_rng(SEED)
+    print("| users | shards | candidates | peak MiB | seconds |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        model = CandidateGenerator(tower=None, linear=None, cooccurrence=CooccurrenceSettings())
+        model.fit(random_events(generator, 5_000, 5_000)).save(home / "bundle")
+        for users in (5_000, 20_000, 80_000):
+            random_events(generator, users, 5_000).write_parquet(home / f"{users}.parquet")
+            started, shards = time.perf_counter(), users // 1000
+            words = (home / "bundle", home / f"out-{users}", home / f"{users}.parquet", shards)
+            told = subprocess.run(
+                [sys.executable, "-c", script, *map(str, words)],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            asked, written, peak = told.stdout.split()
+            seconds = time.perf_counter() - started
+            print(f"| {asked} | {shards} | {written} | {peak} | {seconds:.0f} |", flush=True)
+
+
+def random_events(generator: np.random.Generator, users: int, items: int) -> pl.DataFrame:
+    """Ten events a user, popular items more often."""
+    chosen = (items * generator.random(10 * users) ** 3).astype(np.int64)
+    return pl.DataFrame({"user_id": np.repeat(np.arange(users), 10), "item_id": chosen})
 
 
 def best_of(times: int, call: Callable[[], object]) -> float:
@@ -439,6 +484,7 @@ SECTIONS: dict[str, Callable[[Path, int], None]] = {
     "cold": cold,
     "logq": logq,
     "speed": speed,
+    "memory": memory,
 }
 
 if __name__ == "__main__":

@@ -58,8 +58,7 @@ def rank_rows(scores: NDArray[np.float32], k: int) -> Ranked:
     >>> ranked.items.tolist(), ranked.counts.tolist()
     ([1, 0], [2])
     """
-    bar = _find_bars(scores, k)
-    owners, items = np.nonzero(scores >= bar[:, None])
+    owners, items = _promising(scores, k)
     values = scores[owners, items]
     kept = values > -np.inf
     owners, items, values = owners[kept], items[kept], values[kept]
@@ -72,15 +71,28 @@ def rank_rows(scores: NDArray[np.float32], k: int) -> Ranked:
     return Ranked(offsets, items[first].astype(np.int64), values[first])
 
 
-def _find_bars(scores: NDArray[np.float32], k: int) -> NDArray[np.float32]:
-    """For each row, a score that at least k items reach; -inf where that cannot be said."""
+def _promising(scores: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of all scores that can be among the k best of their row."""
     rows, width = scores.shape
     runs = width // _RUN
+    if width <= k:
+        return _places(np.isfinite(scores))
     if runs < _FIRST_RUNS * k:
-        if width <= k:
-            return np.full(rows, -np.inf, dtype=np.float32)
         best = torch.from_numpy(scores).topk(k, dim=1, sorted=True).values
-        return best[:, -1].numpy()
+        return _places(scores >= best[:, -1:].numpy())
     whole = torch.from_numpy(scores[:, : runs * _RUN]).view(rows, runs, _RUN)
     peaks = whole.amax(dim=2)
-    return peaks.topk(k, dim=1, sorted=True).values[:, -1].contiguous().numpy()
+    bars = peaks.topk(k, dim=1, sorted=True).values[:, -1:].numpy()
+    # Only a run whose peak reaches the bar can hold anything that does.
+    owners, run = _places(peaks.numpy() >= bars)
+    at, column = _places(whole.numpy()[owners, run] >= bars[owners])
+    rest_owners, rest = _places(scores[:, runs * _RUN :] >= bars)
+    return (
+        np.concatenate([owners[at], rest_owners]),
+        np.concatenate([run[at] * _RUN + column, rest + runs * _RUN]),
+    )
+
+
+def _places(marked: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    rows, columns = np.nonzero(marked)
+    return rows.astype(np.int64), columns.astype(np.int64)
