@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from ..core import LeakError, Progress, SettingError, TooFewRows, silent
 from .calibration import check_levels
+from .forecast import Forecast, forecast_columns, join_forecasts
 from .frames import Gaps, read_frame
 from .frequency import Frequency
 from .holdout import batches
-from .model import Forecast, Forecaster, forecast_columns, join_forecasts
+from .model import Forecaster
 from .origins import Origins, complete, futures, origins_at, pasts
 from .panel import Panel, Values
 from .scores import score_table

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Sequence
-from itertools import pairwise
 from os import PathLike
 from typing import Self
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from ..core import SettingError
@@ -31,17 +29,11 @@ from .normalisers import series_units, training_deviations
 from .origins import Origins, futures
 from .panel import Panel, Values
 from .retrieval import RetrievalForecaster
-from .simplex import MOST_FORECASTS, mix
+from .simplex import MOST_FORECASTS
 from .units import Steps
+from .weighing import tell_weights, weigh
 
 _BATCH = 1024
-# A sure gain over Repeat up to the first leaves Repeat alone, from the second on it keeps the
-# blend. Of 72 simulated random walks, none was then forecast worse than 1.005 x Repeat (with one
-# standard error in place of two, a tenth were, by up to half).
-NO_GAIN, FULL_GAIN = 0.10, 0.30
-DOUBT = 2.0
-BLOCKS = (1 / 8, 1 / 4, 1 / 2, 1.0)
-"""Last step of each block of steps that shares its weights, as shares of the horizon."""
 
 
 class Blend(Forecaster):
@@ -113,7 +105,10 @@ class Blend(Forecaster):
             [self._said(panel, part) for part in batches(held.origins, _BATCH)], axis=1
         )
         truth = futures(panel, held.origins, self.horizon)
-        self._weigh((said - truth) / unit, held.origins.steps)
+        self.mixture_, self.gains_ = weigh(
+            (said - truth) / unit, held.origins.steps, self.prior, self.shrinkage
+        )
+        self.weights_ = tell_weights(self.mixture_, self._forecasters)
 
     def learn(self, panel: Panel) -> None:
         """Let the members learn from every row; the weights stay."""
@@ -232,26 +227,6 @@ class Blend(Forecaster):
         alike = able / np.maximum(able.sum(axis=0), 1)
         return np.where(total > 0, weights / np.where(total > 0, total, 1.0), alike[..., None])
 
-    def _weigh(self, errors: Values, steps: Steps) -> None:
-        """Learn weights for blocks of steps from errors, [M + 1, O, H], of origins in time."""
-        members = errors[:-1]
-        self.mixture_ = np.zeros((len(errors), self.horizon))
-        gains = []
-        for first, last in pairwise(_edges(self.horizon)):
-            block = members[:, :, first:last].reshape(len(members), -1)
-            weights = mix(block @ block.T / block.shape[1], self.prior, self.shrinkage)
-            mixed = np.tensordot(weights, members[:, :, first:last], axes=1)
-            gain = sure_gain(
-                (mixed**2).mean(axis=1), (errors[-1, :, first:last] ** 2).mean(axis=1), steps, last
-            )
-            keep = float(np.clip((gain - NO_GAIN) / (FULL_GAIN - NO_GAIN), 0.0, 1.0))
-            self.mixture_[:, first:last] = np.append(keep * weights, 1 - keep)[:, None]
-            gains.append((first + 1, last, gain, keep))
-        self.gains_ = pl.DataFrame(
-            gains, schema=["first_step", "last_step", "gain", "kept"], orient="row"
-        )
-        self.weights_ = _weights_frame(self.mixture_, self._forecasters)
-
 
 def _check_members(members: Sequence[Forecaster]) -> None:
     if not 0 < len(members) <= MOST_FORECASTS:
@@ -272,45 +247,7 @@ def _latest(rows: Sequence[int | None]) -> int | None:
     return max((row for row in rows if row is not None), default=None)
 
 
-def _edges(horizon: int) -> list[int]:
-    """Steps at which blocks begin and end: an eighth, a quarter, half, and all of the horizon."""
-    return sorted({0, *(max(1, int(share * horizon)) for share in BLOCKS)})
-
-
-def sure_gain(errors: Values, naive: Values, steps: Steps, reach: int) -> float:
-    """Share of the squared error of Repeat that is surely saved.
-
-    Forecasts from neighbouring origins err together, so evidence is counted in stretches of time:
-    origins within ``reach`` steps are one. The gain is the mean over stretches less ``DOUBT``
-    standard errors. Nothing can be saved of nothing, and one stretch is no evidence.
-
-    Args:
-        errors: Mean squared error from each origin, [O].
-        naive: The same of Repeat, [O].
-        steps: Step of each origin, [O].
-        reach: Steps over which forecasts share their future.
-    """
-    against = float(naive.mean())
-    _, stretch = np.unique((steps - steps.min()) // reach, return_inverse=True)
-    count = np.bincount(stretch)
-    if against <= 0 or len(count) < 2:
-        return 0.0
-    saved = np.bincount(stretch, naive - errors) / count
-    doubt = DOUBT * saved.std(ddof=1) / np.sqrt(len(count))
-    return float(((naive - errors).mean() - doubt) / against)
-
-
 def _weighted(weights: Values, said: Values) -> Values:
     """Weighted sum over forecasters, [O, H]; one without weight may have said nothing."""
     total: Values = np.where(weights > 0, weights * said, 0.0).sum(axis=0)
     return total
-
-
-def _weights_frame(mixture: Values, forecasters: Sequence[Forecaster]) -> pl.DataFrame:
-    rows = [
-        (first + 1, last, one.alias, one.family, float(weights[first]))
-        for first, last in pairwise(_edges(mixture.shape[1]))
-        for one, weights in zip(forecasters, mixture, strict=True)
-    ]
-    columns = ["first_step", "last_step", "member", "family", "weight"]
-    return pl.DataFrame(rows, schema=columns, orient="row")

@@ -11,7 +11,7 @@ import numpy as np
 from ..core import Block, Chapter, Heading, Note, Progress, Text
 from .backtest import Backtest, backtest
 from .episodes import explain_origin
-from .model import Forecast
+from .forecast import Forecast
 from .naive import Repeat, SeasonalNaive
 from .origins import Origins
 from .report import backtest_blocks, explanation_blocks, forecast_figure, score_block

@@ -19,7 +19,6 @@ from torch import nn
 from ..core import DualEncoder, fingerprint
 from .panel import Values
 
-
 FEWEST_ROWS = 64
 
 

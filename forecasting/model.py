@@ -9,17 +9,16 @@ frames and the minimum length come from here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from ..core import SettingError, TooFewRows
 from .bounds import at_ranks, check_quantiles
 from .calibration import DRAWN, calibrate, check_levels
+from .forecast import Band, Forecast, forecast_columns, join_forecasts, shorten
 from .frames import Gaps, read_frame
 from .frequency import Frequency
 from .holdout import HeldOut, batches, hold_out, slices
@@ -27,25 +26,9 @@ from .origins import Origins, complete, latest_origins, pasts
 from .panel import Panel, Values
 from .units import Steps
 
-Band = tuple[Values, Values]
 Family = Literal["direct", "naive", "retrieval"]
 # Few enough at a time for an index to weigh in double precision, as an explanation does.
 _BATCH = 256
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Forecast:
-    """What a model expects after each origin.
-
-    Attributes:
-        mean: Expected values, [O, H].
-        bands: Level in percent -> lower and upper bound, each [O, H].
-        quantiles: Probability -> the value that is not exceeded with it, [O, H].
-    """
-
-    mean: Values
-    bands: Mapping[int, Band] = field(default_factory=dict)
-    quantiles: Mapping[float, Values] = field(default_factory=dict)
 
 
 class Forecaster(ABC):
@@ -279,45 +262,3 @@ class Forecaster(ABC):
             name = panel.ids[number]
             raise TooFewRows(f"series {name!r} cannot be explained: {self.skipped_[name]}")
         return origin
-
-
-def join_forecasts(pieces: Sequence[Forecast]) -> Forecast:
-    """Forecasts from consecutive origins as one."""
-    bands: dict[int, Band] = {
-        level: (
-            np.concatenate([piece.bands[level][0] for piece in pieces]),
-            np.concatenate([piece.bands[level][1] for piece in pieces]),
-        )
-        for level in pieces[0].bands
-    }
-    quantiles = {
-        q: np.concatenate([piece.quantiles[q] for piece in pieces]) for q in pieces[0].quantiles
-    }
-    return Forecast(np.concatenate([piece.mean for piece in pieces]), bands, quantiles)
-
-
-def shorten(whole: Forecast, horizon: int) -> Forecast:
-    """The first steps of a forecast."""
-    bands = {level: (lo[:, :horizon], hi[:, :horizon]) for level, (lo, hi) in whole.bands.items()}
-    quantiles = {q: values[:, :horizon] for q, values in whole.quantiles.items()}
-    return Forecast(whole.mean[:, :horizon], bands, quantiles)
-
-
-def forecast_columns(
-    panel: Panel, origins: Origins, forecasts: Mapping[str, Forecast], horizon: int
-) -> dict[str, pl.Series]:
-    """Lay forecasts out as long columns: id, time, and each model with its bands."""
-    series = np.repeat(origins.series, horizon)
-    steps = (origins.steps[:, None] + np.arange(1, horizon + 1)).ravel()
-    columns = {
-        panel.schema.id_col: panel.labels(series),
-        panel.schema.time_col: panel.stamps(steps),
-    }
-    for alias, forecast in forecasts.items():
-        columns[alias] = pl.Series(alias, forecast.mean.ravel())
-        for level, (low, high) in forecast.bands.items():
-            columns[f"{alias}-lo-{level}"] = pl.Series(low.ravel())
-            columns[f"{alias}-hi-{level}"] = pl.Series(high.ravel())
-        for q, values in forecast.quantiles.items():
-            columns[f"{alias}-q-{100 * q:.6g}"] = pl.Series(values.ravel())
-    return columns

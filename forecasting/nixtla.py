@@ -19,10 +19,11 @@ import numpy as np
 from ..core import ColumnError, InputError, SettingError
 from .calibration import calibrate
 from .columns import open_frame, to_polars
+from .forecast import Forecast
 from .frames import Gaps
 from .frequency import Frequency
 from .holdout import hold_out
-from .model import Forecast, Forecaster
+from .model import Forecaster
 from .origins import Origins
 from .panel import Panel, Values
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from ..core import HALF_WIDTH, SERIES, add_legend, figure_svg, new_drawing, title_panel
 from .episodes import Explanation
-from .model import Forecast
+from .forecast import Forecast
 from .panel import Values
 
 HISTORY_SHOWN = 3

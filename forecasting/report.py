@@ -11,7 +11,7 @@ import numpy as np
 from ..core import Block, Columns, Figure, Heading, KeyValues, Note, Table, Text
 from .backtest import Backtest
 from .episodes import Explanation
-from .model import Forecast
+from .forecast import Forecast
 from .origins import Origins, pasts
 from .panel import Panel, Values
 from .pictures import HISTORY_SHOWN, Scene, draw_episodes, draw_scene

@@ -21,7 +21,7 @@ from .origins import Origins
 from .panel import Panel, Values
 
 if TYPE_CHECKING:
-    from .model import Forecast
+    from .forecast import Forecast
 
 # A season that repeats to a trillionth of its level repeats; the rest is rounding.
 ROUNDING = 1e-12

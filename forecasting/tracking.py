@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from .backtest import Backtest
-from .model import Band, Forecast
+from .forecast import Band, Forecast
 from .panel import Values
 from .units import Steps
 

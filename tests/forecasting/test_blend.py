@@ -18,7 +18,7 @@ from likewise.forecasting import (
     WindowNeighbours,
     backtest,
 )
-from likewise.forecasting.blend import sure_gain
+from likewise.forecasting.weighing import sure_gain
 
 from tests.forecasting.planted import (
     HORIZON,
