@@ -203,7 +203,7 @@ def metric_learning() -> Iterator[Row]:
         value.backward()
         return value.detach()
 
-    agree = abs(float(theirs()) - float(step(objective, anchors, positives).loss))
+    agree = abs(float(theirs()) - float(step(objective, anchors, positives).loss.detach()))
     ours_s, theirs_s = interleaved(
         partial(step, objective, anchors, positives), clear(theirs, anchors, positives), rounds=5
     )
