@@ -43,7 +43,7 @@ class Blend(Forecaster):
         members: Forecasters of one horizon, each with its own alias. :class:`Repeat` stands by on
             its own and need not be one of them.
         prior: Weight of each member without evidence, [M]; None for equal weights.
-        shrinkage: Strength of the prior, as a share of the members' mean squared error.
+        shrinkage: Strength of the prior, as a share of the best member's mean squared error.
         freq, gaps, alias: As in :class:`Forecaster`.
 
     Attributes:

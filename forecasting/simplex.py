@@ -25,8 +25,8 @@ def mix(gram: Values, prior: Values, shrinkage: float) -> Values:
     Args:
         gram: Mean product of the errors of every two forecasts, G, [M, M].
         prior: Where the weights stay without evidence, [M].
-        shrinkage: Strength of the prior, as a share of the mean squared error of the forecasts; s
-            is this times ``tr(G) / M``.
+        shrinkage: Strength of the prior, as a share of the mean squared error of the best of the
+            forecasts; s is this times the least of the diagonal of G.
 
     Returns:
         The weights, [M].
@@ -36,7 +36,7 @@ def mix(gram: Values, prior: Values, shrinkage: float) -> Values:
     """
     count = len(gram)
     # Errors that are all zero leave nothing to choose by: then the prior is the answer.
-    strength = max(shrinkage * float(np.trace(gram)) / count, TINY)
+    strength = max(shrinkage * float(gram.diagonal().min()), TINY)
     square = gram + strength * np.eye(count)
     best, weights = np.inf, np.asarray(prior, dtype=np.float64)
     for size in range(1, count + 1):

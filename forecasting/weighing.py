@@ -35,7 +35,7 @@ def weigh(
         errors: Of M forecasters and, last, of Repeat, in units of each series, [M + 1, O, H].
         steps: Step of each origin, [O].
         prior: Weight of each without evidence, [M].
-        shrinkage: Strength of the prior, as a share of the mean squared error.
+        shrinkage: Strength of the prior, as a share of the best one's mean squared error.
 
     Returns:
         Weights at every step, [M + 1, H], and one row a block: ``first_step, last_step, gain,

@@ -17,7 +17,7 @@ def test_no_point_of_a_grid_is_better(seed: int, shrinkage: float) -> None:
     weights = mix(gram, prior, shrinkage)
     assert weights.min() >= 0
     assert weights.sum() == pytest.approx(1)
-    strength = shrinkage * np.trace(gram) / 3
+    strength = shrinkage * gram.diagonal().min()
 
     def cost(point: np.ndarray) -> float:
         return float(point @ gram @ point + strength * ((point - prior) ** 2).sum())
@@ -41,3 +41,8 @@ def test_two_equal_forecasts_share_by_the_prior() -> None:
 def test_a_strong_prior_wins() -> None:
     prior = np.array([0.1, 0.9])
     np.testing.assert_allclose(mix(np.diag([1.0, 100.0]), prior, 1e9), prior, atol=1e-6)
+
+
+def test_a_forecast_that_is_far_better_than_the_others_is_not_held_back_by_them() -> None:
+    weights = mix(np.diag([1.0, 1000.0]), np.array([0.5, 0.5]), 0.1)
+    assert weights[0] > 0.99
