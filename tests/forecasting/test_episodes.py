@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from likewise.core import SettingError, TooFewRows, UnknownId
+from likewise.core import SettingError, UnknownId
 from likewise.forecasting import Normaliser, RetrievalForecaster
 from likewise.forecasting.continuations import ContinuationIndex, Recipe
 from likewise.forecasting.embeddings import RawEmbedding
@@ -135,5 +135,6 @@ def test_what_cannot_be_explained_says_why(fitted: RetrievalForecaster) -> None:
             fitted.explain("a", **wrong)  # type: ignore[arg-type]
     frame = pl.concat([two_waves(), long_frame({"short": (150, wave(10))})])
     model = RetrievalForecaster(HORIZON, LOOKBACK, embedding="raw").fit(frame)
-    with pytest.raises(TooFewRows, match="'short' cannot be explained: its last 16 rows"):
-        model.explain("short")
+    told = model.explain("short")
+    assert {episode.series_id for episode in told.episodes} == {"a", "b"}
+    np.testing.assert_allclose(told.total(), told.forecast, atol=1e-9)
