@@ -71,11 +71,20 @@ class Fitted:
             answerable |= np.abs(self.content_vectors).sum(axis=1) > 0
         return answerable
 
-    def fingerprint(self, settings: GeneratorSettings) -> str:
-        """Name of what makes the vectors; of the settings where there is no tower."""
+    @property
+    def fingerprint(self) -> str:
+        """Name of what makes the vectors; of the closed forms where there is no tower."""
         if self.tower is not None:
             return self.tower.fingerprint_
-        return fingerprint(nn.Identity(), preprocessing=asdict(settings))
+        links, linear = self.cooccurrence, self.linear
+        return fingerprint(
+            nn.Identity(),
+            preprocessing={
+                "cooccurrence": None if links is None else asdict(links.settings),
+                "linear": None if linear is None else asdict(linear.settings),
+                "taken": self.interactions.histories.items,
+            },
+        )
 
     def place_content_(self, vectors: NDArray[np.float32]) -> None:
         """Set the content vectors of all items; those nobody took get them in the tower too.

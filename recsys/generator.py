@@ -287,8 +287,8 @@ class CandidateGenerator:
 
     @property
     def fingerprint(self) -> str:
-        """Name of what makes the vectors; of the settings where there is no tower."""
-        return self.fitted_.fingerprint(self.settings)
+        """Name of what makes the vectors; of the closed forms where there is no tower."""
+        return self.fitted_.fingerprint
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save everything that was fitted as one verified folder, all or nothing."""

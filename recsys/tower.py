@@ -127,6 +127,7 @@ class Tower:
     def __init__(self, settings: TowerSettings | None = None, *, seed: int = 0) -> None:
         self.settings = TowerSettings() if settings is None else settings
         self.seed = seed
+        self._unit: NDArray[np.float32] | None = None
 
     def fit(
         self,
@@ -147,7 +148,7 @@ class Tower:
         """
         started = time.perf_counter()
         counts = np.bincount(histories.items, minlength=histories.width).astype(np.int64)
-        self.encoder_ = self._build(histories, counts)
+        self.encoder_, self._unit = self._build(histories, counts), None
         self.losses_: list[float] = []
         if teacher is not None:
             teacher = teacher.trimmed(_TEACHER_NEIGHBOURS)
@@ -166,9 +167,11 @@ class Tower:
     @property
     def item_vectors(self) -> NDArray[np.float32]:
         """Unit vectors of all items, float32 [I, D]."""
-        with torch.no_grad():
-            vectors: NDArray[np.float32] = normalize(self.encoder_.item_vectors()).numpy()
-        return vectors
+        # Every batch asks for them: they are put on the sphere once, until an item is placed.
+        if self._unit is None:
+            with torch.no_grad():
+                self._unit = normalize(self.encoder_.item_vectors()).numpy()
+        return self._unit
 
     def encode(self, histories: Histories) -> NDArray[np.float32]:
         """Encode histories as unit vectors, float32 [B, D]; an empty one has a vector of zeros."""
@@ -189,10 +192,12 @@ class Tower:
     def widen_(self, count: int) -> None:
         """Make room for ``count`` further items."""
         self.encoder_.widen_(count)
+        self._unit = None
 
     def place_(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
         """Put items that were never trained on where their content says, float32 [I, D]."""
         self.encoder_.place_(rows, torch.from_numpy(vectors[rows]))
+        self._unit = None
 
     def state(self) -> dict[str, Tensor]:
         """Give the weights, for a bundle."""
