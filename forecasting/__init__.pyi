@@ -5,11 +5,24 @@ from .blend_explanation import BlendExplanation
 from .calibration import Calibration
 from .episodes import Episode, Explanation
 from .files import read_file
+from .forecast import Forecast
 from .frames import Gaps, read_frame
 from .frequency import Frequency
+from .inspection import (
+    ClockCheck,
+    NearestStretches,
+    Regimes,
+    check_clock,
+    cut_stretch,
+    describe_quality,
+    find_duplicates,
+    find_regimes,
+    find_similar,
+    nearest_stretches,
+)
 from .levels import LevelKind
 from .living import Freshness, RetrainPolicy, check_freshness, extend, refresh
-from .model import Forecast, Forecaster
+from .model import Forecaster
 from .naive import Repeat, SeasonalNaive
 from .nixtla import NixtlaModel
 from .normalisers import Normaliser
@@ -30,6 +43,7 @@ __all__ = [
     "Blend",
     "BlendExplanation",
     "Calibration",
+    "ClockCheck",
     "DirectRidge",
     "Episode",
     "Explanation",
@@ -39,12 +53,14 @@ __all__ = [
     "Freshness",
     "Gaps",
     "LevelKind",
+    "NearestStretches",
     "NixtlaModel",
     "Normaliser",
     "Origins",
     "PairPolicy",
     "PairedTest",
     "Panel",
+    "Regimes",
     "Repeat",
     "RetrainPolicy",
     "RetrievalForecaster",
@@ -56,11 +72,18 @@ __all__ = [
     "backtest",
     "block_bootstrap",
     "boosted_trees",
+    "check_clock",
     "check_freshness",
+    "cut_stretch",
+    "describe_quality",
     "diebold_mariano",
     "explanation_price",
     "extend",
+    "find_duplicates",
+    "find_regimes",
+    "find_similar",
     "mape",
+    "nearest_stretches",
     "read_file",
     "read_frame",
     "refresh",

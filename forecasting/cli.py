@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..core import config_option
+from .inspection.cli import extend, fresh, inspect, similar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,12 +24,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 MODELS = ("retrieval", "ridge", "raw", "seasonal", "repeat")
+EXTRA_MODELS = ("lightgbm",)
 GAPS = click.Choice(["error", "missing", "zero", "interpolate"])
 
 
 @click.group()
 def forecast() -> None:
     """Forecast series by what followed the last times they looked like this."""
+
+
+for command in (inspect, similar, extend, fresh):
+    forecast.add_command(command)
 
 
 def series_options(command: Command) -> Command:
@@ -70,10 +76,10 @@ def model_options(command: Command) -> Command:
 @click.option(
     "--model",
     "models",
-    type=click.Choice(MODELS),
+    type=click.Choice(MODELS + EXTRA_MODELS),
     multiple=True,
     default=MODELS,
-    help="Which models [all].",
+    help="Which models [all but lightgbm].",
 )
 @click.option("--out", type=FILE, help="Write forecasts beside the truth (.parquet or .csv).")
 @click.option("--manifest", type=FILE, help="Write what each cutoff could see.")
@@ -214,6 +220,7 @@ def explain(
 def _model(
     name: str, horizon: int, lookback: int, season: int, neighbours: int | None, seed: int
 ) -> Forecaster:
+    from .adapters import boosted_trees
     from .naive import Repeat, SeasonalNaive
     from .retrieval import RetrievalForecaster
     from .ridge import DirectRidge
@@ -226,6 +233,8 @@ def _model(
             return DirectRidge(horizon, lookback)
         case "raw":
             return WindowNeighbours(horizon, lookback)
+        case "lightgbm":
+            return boosted_trees(horizon, lookback, seed=seed)
         case "seasonal":
             return SeasonalNaive(horizon, season)
         case _:

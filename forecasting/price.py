@@ -94,7 +94,8 @@ def diebold_mariano(differences: Values, overlap: int = 1) -> PairedTest:
 
 def spread_lags(count: int, overlap: int = 1) -> int:
     """Lags over which a series of averages is allowed to depend on itself."""
-    return min(overlap - 1 + math.floor(4 * (count / 100) ** (2 / 9)), count - 1)
+    usual = math.floor(4 * math.pow(count / 100, 2 / 9))
+    return min(overlap - 1 + usual, count - 1)
 
 
 def long_run_variance(values: Values, lags: int) -> float:

@@ -8,13 +8,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core import Block, Columns, Figure, Heading, KeyValues, Note, Table, Text
+from ..core import (
+    Block,
+    Columns,
+    Figure,
+    Heading,
+    KeyValues,
+    Note,
+    SettingError,
+    Table,
+    Text,
+    TooFewRows,
+)
 from .backtest import Backtest
 from .episodes import Explanation
 from .forecast import Forecast
 from .origins import Origins, pasts
 from .panel import Panel, Values
 from .pictures import HISTORY_SHOWN, Scene, draw_episodes, draw_scene
+from .price import explanation_price
 from .retrieval import RetrievalForecaster
 
 MOST_CHOICES = 5
@@ -35,8 +47,8 @@ def score_block(result: Backtest, *, season: int) -> Table:
 
 
 def backtest_blocks(result: Backtest, *, season: int) -> list[Block]:
-    """Score table, what was left out, and how the retrieval forecaster was chosen."""
-    blocks: list[Block] = [score_block(result, season=season)]
+    """Scores, the price of the explanation, what was left out, and how retrieval was chosen."""
+    blocks: list[Block] = [score_block(result, season=season), *price_blocks(result, season=season)]
     if len(result.skipped):
         reasons = result.skipped.group_by("reason").len().sort("len", descending=True)
         told = "; ".join(f"{count} because {reason}" for reason, count in reasons.rows())
@@ -44,6 +56,28 @@ def backtest_blocks(result: Backtest, *, season: int) -> list[Block]:
     fitted = result.models.values()
     blocks += [choice_block(model) for model in fitted if isinstance(model, RetrievalForecaster)]
     return blocks
+
+
+def price_blocks(result: Backtest, *, season: int) -> list[Block]:
+    """What the model that explains itself costs; nothing where that cannot be tested."""
+    try:
+        prices = explanation_price(result, season=season)
+    except (SettingError, TooFewRows):
+        return []
+    shown = prices.select("rival", "price", "low", "high", "p_value", "verdict")
+    name, cutoffs = prices["model"][0], prices["cutoffs"][0]
+    return [
+        Table(
+            ["against", "price %", "from", "to", "p", "verdict"],
+            shown.rows(),
+            caption=(
+                f"The price of the explanation: how much larger the scaled error of {name} is, in "
+                f"percent, with its 95 % interval, over {cutoffs} cutoffs (Diebold-Mariano). "
+                "Negative: the forecast that explains itself is the better one."
+            ),
+            decimals={"price %": 1, "from": 1, "to": 1, "p": 3},
+        )
+    ]
 
 
 def choice_block(model: RetrievalForecaster) -> Table:
