@@ -21,7 +21,7 @@ thread, interleaved, as a ratio, because ratios travel between machines and seco
 
 def assemble() -> str:
     """The whole page."""
-    parts = [HERE / "results" / f"{name}.md" for name in ORDER]
+    parts = [path for name in ORDER if (path := HERE / "results" / f"{name}.md").exists()]
     return "\n".join([HEAD, *(part.read_text("utf-8").strip() + "\n" for part in parts)])
 
 
