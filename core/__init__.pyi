@@ -76,6 +76,7 @@ from .monitoring.guards import Check, Guards, Verdict, compare_samples, monitor
 from .monitoring.inspection import BundlePart, Inspection, check_bundle, inspect_bundle
 from .monitoring.probes import ProbeSet, freeze_probes
 from .negatives.audit import AuditPair, MiningAudit
+from .negatives.audit_page import audit_blocks
 from .negatives.drawing import Mixture, Popularity, WeightedDraw
 from .negatives.hard import Curriculum, MinedHard, bags_of
 from .negatives.mining import MinedNegatives, MiningCache, MiningRule, mine_negatives
@@ -244,6 +245,7 @@ __all__ = [
     "WindowEncoder",
     "add_legend",
     "analyse_temperature",
+    "audit_blocks",
     "average_prototypes",
     "bags_of",
     "build_dual",

@@ -144,14 +144,21 @@ _bundle = click.argument("bundle", type=click.Path(exists=True, file_okay=False,
 
 @main.command()
 @_bundle
-def inspect(bundle: Path) -> None:
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a page, with the audit of mined negatives where the bundle has one.",
+)
+def inspect(bundle: Path, report: Path | None) -> None:
     """Say what a bundle is, and list what it holds."""
-    from .monitoring.inspection import inspect_bundle
+    from .monitoring.inspection import inspect_bundle, inspection_page
 
     found = inspect_bundle(bundle)
     for name, value in found.facts().shown:
         click.echo(f"{name:<12}  {value}")
     click.echo(f"\n{found.table().as_text()}")
+    if report:
+        click.echo(f"\n{inspection_page(bundle, found).write(report)} written")
 
 
 @main.command()

@@ -28,7 +28,9 @@ from ..index.engine import VectorIndex
 from ..index.exact import ExactIndex
 from ..index.hnsw import HNSWIndex
 from ..index.stored_rows import VectorLike
+from ..negatives.audit_page import REPORT, audit_blocks
 from ..page.blocks import KeyValues, Table
+from ..page.report import Page
 from .guards import Check, Guards, Verdict, monitor
 from .probes import ProbeSet
 
@@ -117,6 +119,18 @@ def inspect_bundle(path: str | PathLike[str]) -> Inspection:
         elif file.suffix == ".json":
             parts.append(BundlePart(file.stem, "report", _describe_report(file), entry.size))
     return Inspection(source, manifest, tuple(parts))
+
+
+def inspection_page(path: str | PathLike[str], found: Inspection) -> Page:
+    """Lay an inspection out as a page, with what the bundle reports of its mining.
+
+    Args:
+        path: The bundle's folder; all of it is read and verified for its reports.
+        found: What :func:`inspect_bundle` said of it.
+    """
+    page = Page(f"What {Path(path).name} holds").add(found.facts(), found.table())
+    reports = load_bundle(path, kind=found.manifest.kind).reports
+    return page.add(*audit_blocks(reports[REPORT])) if REPORT in reports else page
 
 
 def check_bundle(

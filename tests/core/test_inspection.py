@@ -17,6 +17,7 @@ from likewise.core import (
     check_bundle,
     freeze_probes,
     inspect_bundle,
+    mine_negatives,
     save_bundle,
 )
 from likewise.core.cli import main
@@ -172,3 +173,24 @@ def test_probes_without_an_index_are_a_fault_of_the_bundle(
 def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
     assert "no bundle" in call("inspect", str(tmp_path), exits=2).stderr
     assert "no bundle" in call("check", str(tmp_path), exits=2).stderr
+
+
+def test_a_page_of_a_bundle_shows_the_mined_pairs_nearest_first(tmp_path: Path) -> None:
+    index = ExactIndex(draw(60), [f"row<{i}>" for i in range(60)], fingerprint="encoder")
+    mined, audit = mine_negatives(index, draw(5, seed=2), index.ids[:5], fingerprint="encoder")
+    save_bundle(
+        tmp_path / "mined",
+        kind="mined",
+        config={},
+        tensors={"rows": mined.negatives.rows},
+        reports={"mining": audit.to_dict()},
+        fingerprint="encoder",
+    )
+    page = tmp_path / "page.html"
+    call("inspect", str(tmp_path / "mined"), "--report", str(page), exits=0)
+    html = page.read_text()
+    assert "What was mined" in html
+    assert "row&lt;" in html
+    nearest = max(pair.negative_similarity for pair in audit.pairs)
+    farthest = min(pair.negative_similarity for pair in audit.pairs)
+    assert html.index(f"{nearest:.3f}") < html.rindex(f"{farthest:.3f}")
