@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from ..core import ExactIndex, LeakError, StaleIndex, normalize
@@ -248,11 +248,11 @@ class ContinuationIndex:
         found = self.index.search(vectors, self.neighbours or 1, upto=self.upto(origins))
         starts = found.offsets[:-1]
         weights = _softmax(scale * found.similarity.astype(np.float64), starts, found.counts)
-        mean = np.empty((len(origins), self.recipe.horizon + self.summaries.shape[1]))
-        for query, (first, last) in enumerate(pairwise(found.offsets)):
-            rows = found.rows[first:last]
-            said = np.column_stack([self.futures(rows), self.summaries[rows]])
-            mean[query] = weights[first:last] @ said
+        # Neighbouring origins share neighbours: each is read once, however many it answers.
+        rows, place = np.unique(found.rows, return_inverse=True)
+        said = np.column_stack([self.futures(rows), self.summaries[rows]])
+        shape = (len(origins), len(rows))
+        mean = csr_array((weights, place, found.offsets), shape=shape) @ said
         effective = 1 / np.add.reduceat(weights**2, starts)
         return self._recalled(mean * scales[:, None], effective)
 
