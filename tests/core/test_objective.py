@@ -300,9 +300,8 @@ def test_any_batch_equals_the_twin_or_says_it_has_no_negatives(batch: Batch) -> 
             ask_twin(batch)
         return
     expected, counts = ask_twin(batch)
-    # At scale 100 cosines are multiplied, and with them their last digit. The debiased mass is a
-    # difference of two numbers that may be nearly equal, which costs either side some more.
-    assert_close(found, expected, 1e-7 if batch.settings.debias else 1e-9, 1e-10)
+    # At scale 100 cosines are multiplied, and with them their last digit.
+    assert_close(found, expected, 1e-9, 1e-10)
     assert (step.candidates_min, step.masked) == (min(counts.kept) + 1, counts.masked)
 
 
