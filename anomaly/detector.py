@@ -25,9 +25,10 @@ from .evidence import Alert, gather_evidence
 from .learned import LearningSettings
 from .model import LEAST_TO_LEARN, Floats, Reference, RowModel, learn_model
 from .normals import Normals, make_ids
-from .review import Suspect, find_suspects
+from .review import Review, Suspect
+from .settings import NeighbourSettings
 from .table import OnMissing, Schema, read_table
-from .threshold import check_rate, rank_among_normals, rows_needed
+from .threshold import rank_among_normals, rows_needed
 from .trust import Trust
 from .upkeep import Upkeep
 
@@ -42,24 +43,14 @@ class ProbabilityError(SettingError, AttributeError):
     """
 
 
-class NeighbourDetector(Upkeep, BaseDetector):  # type: ignore[misc]
+class NeighbourDetector(NeighbourSettings, Upkeep, BaseDetector):  # type: ignore[misc]
     """Detect rows that are far from every verified-normal row.
 
     Fit it on rows known to be normal. A row's score adds its distance to the nearest and to the
     ``k`` nearest normal rows on the standard scale to the same in a learned space, each in units
     of its spread among normal rows; larger is stranger, a twin of a normal row scores 0.
 
-    Args:
-        false_alarm_rate: Share of normal rows that may alert, in (0, 1). There is no
-            contamination: nothing about anomalies is assumed.
-        k: Neighbours behind the wider distance, and in the evidence.
-        learned: Whether a learned distance is added. How much it counts is decided on normal
-            rows, see ``trust_``.
-        calibration_share: Share of the rows the encoder does not see, which set the threshold;
-            more are taken where the rate needs them. All rows are used to compare with.
-        on_missing: ``"error"`` refuses rows with NaN or infinity by row and column, ``"nan"``
-            leaves them unscored (NaN). Fitting always refuses them.
-        seed: Of everything random; same seed, same scores.
+    Its settings are those of :class:`NeighbourSettings`.
 
     Attributes:
         decision_scores_: Leave-one-out score of each fitted row.
@@ -77,24 +68,6 @@ class NeighbourDetector(Upkeep, BaseDetector):  # type: ignore[misc]
     >>> detector.predict([[0.0, 0.0, 0.0], [9.0, 9.0, 9.0]]).tolist()
     [0, 1]
     """
-
-    def __init__(
-        self,
-        false_alarm_rate: float = 0.01,
-        k: int = 5,
-        *,
-        learned: bool = True,
-        calibration_share: float = 0.3,
-        on_missing: OnMissing = "error",
-        seed: int = 0,
-    ) -> None:
-        # BaseDetector.__init__ only stores a contamination, which this detector does not have.
-        self.false_alarm_rate = false_alarm_rate
-        self.k = k
-        self.learned = learned
-        self.calibration_share = calibration_share
-        self.on_missing = on_missing
-        self.seed = seed
 
     register_: Register | None = None
 
@@ -125,32 +98,36 @@ class NeighbourDetector(Upkeep, BaseDetector):  # type: ignore[misc]
         self, X: Any, *, ids: ArrayLike | None = None, progress: Progress | None = None
     ) -> Self:
         """Fit as :meth:`fit` does, showing progress of the training."""
-        self._check_settings()
+        self.check_settings()
         table = read_table(X, least=2, reader=type(self).__name__)
-        rows = table.rows
-        named = make_ids(ids, len(rows), 0)
-        trained_on = self._choose_trained(len(rows))
-        k = min(self.k, len(rows) - 1)
+        rows, named = table.rows, make_ids(ids, len(table.rows), 0)
+        review = Review.of(rows, self.suspected_share, self.seed)
+        kept, aside = review.kept, review.aside
+        trained_on = self._choose_trained(len(kept))
+        k = min(self.k, len(kept) - 1)
         learning = LearningSettings() if self.learned else None
+        normal = rows[kept]
         model = learn_model(
-            rows, trained_on, k=k, seed=self.seed, learning=learning, progress=progress
+            normal, trained_on, k=k, seed=self.seed, learning=learning, progress=progress
         )
-        reference = model.reference(rows)
-        scores = reference.score(rows, leave_out=np.arange(len(rows), dtype=np.int64))
+        reference = model.reference(normal)
+        scores = np.empty(len(rows))
+        scores[kept] = reference.score(normal, leave_out=np.arange(len(kept), dtype=np.int64))
+        scores[aside] = reference.score(rows[aside]) if len(aside) else 0.0
         _require_distinct(rows, scores)
         self._set_schema(table.schema)
         self.model_: RowModel = model
         self.register_ = None
         self.reference_ = Normals(
-            rows, named, np.zeros(len(rows), dtype=np.int64), trained_on, scores
+            normal, named[kept], np.zeros(len(kept), dtype=np.int64), trained_on, scores[kept]
         )
         self._index: Reference = reference
         self._aside = self.reference_.kept(np.arange(0))
         self._undo: list[tuple[Normals, Reference, Normals, str]] = []
         self.decision_scores_: Floats = scores
-        self._set_threshold(scores[~trained_on])
+        self._set_threshold(scores[kept][~trained_on])
         self.labels_ = self.calibration_.alerts(scores).astype(int)
-        self.suspects_: tuple[Suspect, ...] = find_suspects(scores, named)
+        self.suspects_: tuple[Suspect, ...] = review.suspects(scores, named)
         self._classes, self._mu, self._sigma = 2, float(scores.mean()), float(scores.std())
         return self
 
@@ -176,6 +153,7 @@ class NeighbourDetector(Upkeep, BaseDetector):  # type: ignore[misc]
     @property
     def trust_(self) -> Trust:
         """How much the learned distance counts, and why."""
+        check_is_fitted(self)
         return self.model_.trust
 
     @property
@@ -226,17 +204,6 @@ class NeighbourDetector(Upkeep, BaseDetector):  # type: ignore[misc]
         from .store import load_detector  # noqa: PLC0415
 
         return load_detector(cls, path)
-
-    def _check_settings(self) -> None:
-        check_rate(self.false_alarm_rate)
-        if self.k < 1:
-            raise SettingError(f"k is {self.k}; a distance needs at least 1 neighbour")
-        if not 0 < self.calibration_share < 1:
-            raise SettingError(
-                f"calibration_share is {self.calibration_share}; it is a share, between 0 and 1"
-            )
-        if self.on_missing not in ("error", "nan"):
-            raise SettingError(f"on_missing is {self.on_missing!r}; use 'error' or 'nan'")
 
     def _choose_trained(self, count: int) -> NDArray[np.bool_]:
         """Rows the encoder may see; none where too few would be left to it or to the threshold."""

@@ -16,19 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .detector import NeighbourDetector
 from .model import Floats
-from .table import OnMissing
+from .settings import NeighbourSettings
 
 
-class NeighbourOutlier(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class NeighbourOutlier(NeighbourSettings, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Detect rows far from every verified-normal row, by scikit-learn's conventions.
 
-    Args:
-        false_alarm_rate: Share of normal rows that may alert.
-        k: Neighbours behind the wider distance.
-        learned: Whether a learned distance is added.
-        calibration_share: Share of the rows that set the threshold.
-        on_missing: ``"error"`` or ``"nan"``.
-        seed: Of everything random.
+    Its settings are those of :class:`NeighbourSettings`.
 
     Attributes:
         detector_: The fitted :class:`NeighbourDetector`.
@@ -39,33 +33,9 @@ class NeighbourOutlier(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     [1, -1]
     """
 
-    def __init__(
-        self,
-        false_alarm_rate: float = 0.01,
-        k: int = 5,
-        *,
-        learned: bool = True,
-        calibration_share: float = 0.3,
-        on_missing: OnMissing = "error",
-        seed: int = 0,
-    ) -> None:
-        self.false_alarm_rate = false_alarm_rate
-        self.k = k
-        self.learned = learned
-        self.calibration_share = calibration_share
-        self.on_missing = on_missing
-        self.seed = seed
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit on verified-normal rows; see :meth:`NeighbourDetector.fit`."""
-        self.detector_ = NeighbourDetector(
-            self.false_alarm_rate,
-            self.k,
-            learned=self.learned,
-            calibration_share=self.calibration_share,
-            on_missing=self.on_missing,
-            seed=self.seed,
-        ).fit(X)
+        self.detector_ = NeighbourDetector(**self.settings()).fit(X)
         self.n_features_in_ = self.detector_.n_features_in_
         if self.detector_.schema_.named:
             self.feature_names_in_ = self.detector_.feature_names_in_

@@ -49,7 +49,7 @@ def save_detector(detector: NeighbourDetector, path: str | PathLike[str]) -> Non
         path,
         kind=KIND,
         config={
-            "settings": _settings(detector),
+            "settings": detector.settings(),
             "schema": {"names": list(detector.schema_.names), "named": detector.schema_.named},
             "threshold": asdict(detector.calibration_),
             "stale": detector.stale_,
@@ -72,7 +72,7 @@ def save_detector(detector: NeighbourDetector, path: str | PathLike[str]) -> Non
             "suspects": pl.DataFrame(
                 [asdict(one) for one in detector.suspects_],
                 schema={"id": _id_type(detector.reference_.ids), "row": pl.Int64,
-                        "score": pl.Float64, "times_usual": pl.Float64},
+                        "score": pl.Float64, "times_usual": pl.Float64, "crowd": pl.Int64},
             ),
         },
         reports=_reports(detector),
@@ -117,11 +117,6 @@ def load_detector(kind: type[_Detector], path: str | PathLike[str]) -> _Detector
     if "register" in bundle.reports:
         detector.register_ = read_register(bundle.reports["register"])
     return detector
-
-
-def _settings(detector: NeighbourDetector) -> dict[str, Any]:
-    names = ("false_alarm_rate", "k", "learned", "calibration_share", "on_missing", "seed")
-    return {name: getattr(detector, name) for name in names}
 
 
 def _reports(detector: NeighbourDetector) -> dict[str, dict[str, Any]]:

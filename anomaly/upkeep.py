@@ -56,6 +56,7 @@ class Upkeep:
 
     def remove(self, ids: ArrayLike) -> Self:
         """Take rows out of the reference set by id."""
+        check_is_fitted(self)
         gone = self.reference_.rows_of(ids)
         keep = np.setdiff1d(np.arange(len(self.reference_)), gone)
         self._keep(keep, self._aside, f"{len(gone)} rows were removed")
@@ -63,6 +64,7 @@ class Upkeep:
 
     def retire(self, before: int) -> Self:
         """Take out all rows of additions before number ``before`` (the fit is 0)."""
+        check_is_fitted(self)
         keep = np.flatnonzero(self.reference_.batch >= before)
         self._keep(keep, self._aside, f"rows added before addition {before} were retired")
         return self
@@ -72,6 +74,7 @@ class Upkeep:
 
         Held-out rows that go keep serving the calibration.
         """
+        check_is_fitted(self)
         if not self.k < size <= len(self.reference_):
             raise SettingError(
                 f"size is {size}; keep more than k={self.k} and at most {len(self.reference_)} rows"
@@ -149,7 +152,6 @@ class Upkeep:
         return int(taken.max(initial=-1)) + 1
 
     def _keep(self, keep: NDArray[np.int64], aside: Normals, told: str) -> None:
-        check_is_fitted(self)
         if len(keep) <= self.model_.k:
             raise TooFewRows(
                 f"{len(keep)} reference rows would be left for k={self.model_.k} neighbours; "
