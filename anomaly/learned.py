@@ -11,9 +11,7 @@ InfoNCE then learns ``log p(row | neighbourhood) - log q(row)`` with q the corru
 
 from __future__ import annotations
 
-import copy
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,22 +19,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..core import (
-    ContrastiveObjective,
-    DimensionalCollapse,
-    DualEncoder,
-    ExactIndex,
-    Pairs,
-    Progress,
-    Trainer,
-    VectorEncoder,
-    fingerprint,
-    normalize,
-)
+from ..core import ExactIndex, Pairs, Progress, VectorEncoder, fingerprint
 from .corruption import NEGATIVES
 from .distances import Integers, Lengths, Matrix, Nearest, Vectors
-
-Units = NDArray[np.float32]
+from .learning import Serving, Units, train
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,22 +90,16 @@ class LearnedSpace:
 
     name = "learned"
 
-    def __init__(self, encoder: DualEncoder, waves: Waves) -> None:
+    def __init__(self, encoder: VectorEncoder, waves: Waves) -> None:
         self.encoder, self.waves = encoder, waves
-        # In float64 a row's vector is the same to float32 in whatever batch it comes.
-        self._serving = copy.deepcopy(encoder.anchor_encoder).double().eval()
+        self._serving = Serving(encoder)
         self.fingerprint = fingerprint(
-            encoder.anchor_encoder,
-            preprocessing={"frequencies": waves.frequencies, "phases": waves.phases},
+            encoder, preprocessing={"frequencies": waves.frequencies, "phases": waves.phases}
         )
 
     def embed(self, rows: Matrix) -> Units:
         """Encode standardised rows as unit vectors; float32 [N, width]."""
-        inputs = torch.from_numpy(self.waves.beside(rows)).double()
-        with torch.no_grad():
-            vectors = normalize(self._serving(inputs)).float().numpy()
-        served: Units = vectors
-        return served
+        return self._serving.embed(self.waves.beside(rows))
 
     def prepare(self, vectors: Vectors) -> Directions:
         """Put reference vectors into the index of this encoder."""
@@ -129,7 +109,7 @@ class LearnedSpace:
         """Weights and Fourier features."""
         weights = {
             f"encoder.{name}": value.numpy(force=True)
-            for name, value in self.encoder.anchor_encoder.state_dict().items()
+            for name, value in self.encoder.state_dict().items()
         }
         return {"frequencies": self.waves.frequencies, "phases": self.waves.phases, **weights}
 
@@ -216,30 +196,10 @@ def learn_space(
     """
     settings = settings or LearningSettings()
     waves = Waves.drawn(rows.shape[1], settings, np.random.default_rng([seed, 1]))
-    encoder = DualEncoder(_encoder(rows.shape[1], settings, seed))
     near = Lengths(rows).leave_one_out(min(settings.neighbours, len(rows) - 1)).rows
-    batch = min(settings.batch_size, len(rows))
-    trainer = Trainer(
-        encoder,
-        ContrastiveObjective(
-            "explicit",
-            symmetric=False,
-            temperature=settings.temperature,
-            learnable=False,
-            min_negatives=1,
-        ),
-        epochs=max(1, round(settings.steps / (len(rows) // batch))),
-        batch_size=batch,
-        learning_rate=settings.learning_rate,
-        seed=seed,
-        progress=progress,
-    )
-    with warnings.catch_warnings():
-        # A narrow table has few directions to fill; trust in the space is measured, not assumed.
-        warnings.simplefilter("ignore", DimensionalCollapse)
-        trainer.fit(NeighbourPairs(rows, near, waves, settings.negatives))
-    encoder.to("cpu")
-    return LearnedSpace(encoder, waves)
+    pairs = NeighbourPairs(rows, near, waves, settings.negatives)
+    encoder = _encoder(rows.shape[1], settings, seed)
+    return LearnedSpace(train(encoder, pairs, settings, seed=seed, progress=progress), waves)
 
 
 def restore_space(tensors: Mapping[str, Vectors], settings: LearningSettings) -> LearnedSpace:
@@ -248,13 +208,13 @@ def restore_space(tensors: Mapping[str, Vectors], settings: LearningSettings) ->
         np.asarray(tensors["frequencies"], dtype=np.float64),
         np.asarray(tensors["phases"], dtype=np.float64),
     )
-    encoder = DualEncoder(_encoder(waves.frequencies.shape[0], settings, seed=0))
+    encoder = _encoder(waves.frequencies.shape[0], settings, seed=0)
     weights = {
         name.removeprefix("encoder."): torch.from_numpy(np.array(value))
         for name, value in tensors.items()
         if name.startswith("encoder.")
     }
-    encoder.anchor_encoder.load_state_dict(weights)
+    encoder.load_state_dict(weights)
     return LearnedSpace(encoder.eval(), waves)
 
 

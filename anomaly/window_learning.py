@@ -9,30 +9,17 @@ declared wrong.
 
 from __future__ import annotations
 
-import copy
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from ..core import (
-    Augmentation,
-    ContrastiveObjective,
-    DimensionalCollapse,
-    DualEncoder,
-    Pairs,
-    Progress,
-    Trainer,
-    WindowEncoder,
-    fingerprint,
-    normalize,
-)
+from ..core import Augmentation, Pairs, Progress, WindowEncoder, fingerprint
 from .distances import Integers
 from .injection import WINDOW_FAULTS, draw_faults
 from .invariances import kinds_hidden_by
+from .learning import Serving, Units, train
 from .windows import Values, Windows, cut
 
 
@@ -74,18 +61,15 @@ class WindowSpace:
 
     def __init__(self, encoder: WindowEncoder) -> None:
         self.encoder = encoder
-        self._serving = copy.deepcopy(encoder).double().eval()
+        self._serving = Serving(encoder)
         config = encoder.config
         self.fingerprint = fingerprint(
             encoder, preprocessing={"lookback": config.lookback, "channels": config.channels}
         )
 
-    def embed(self, windows: Windows) -> NDArray[np.float32]:
+    def embed(self, windows: Windows) -> Units:
         """Encode standardised windows [N, L, C] as unit vectors, [N, width]."""
-        inputs = torch.from_numpy(np.ascontiguousarray(windows, dtype=np.float64))
-        with torch.no_grad():
-            vectors: NDArray[np.float32] = normalize(self._serving(inputs)).float().numpy()
-        return vectors
+        return self._serving.embed(windows)
 
 
 class NeighbourWindows:
@@ -144,7 +128,7 @@ class NeighbourWindows:
             inside = np.clip(ends[own], self.lookback - 1, last)
             cutting = cut(self.series[number], self.lookback, inside)
             # A neighbour that meets a gap is replaced by the window itself.
-            finite: NDArray[np.bool_] = np.all(np.isfinite(cutting), axis=(1, 2))
+            finite = np.all(np.isfinite(cutting), axis=(1, 2))
             if not finite.all():
                 whole = cut(self.series[number], self.lookback, self._nearest_whole(number, inside))
                 cutting = np.where(finite[:, None, None], cutting, whole)
@@ -175,24 +159,4 @@ def learn_windows(
         linear_path=False,
         seed=seed,
     )
-    batch = min(settings.batch_size, len(pairs))
-    trainer = Trainer(
-        DualEncoder(encoder),
-        ContrastiveObjective(
-            "explicit",
-            symmetric=False,
-            temperature=settings.temperature,
-            learnable=False,
-            min_negatives=1,
-        ),
-        epochs=max(1, round(settings.steps / (len(pairs) // batch))),
-        batch_size=batch,
-        learning_rate=settings.learning_rate,
-        seed=seed,
-        progress=progress,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DimensionalCollapse)
-        trainer.fit(pairs)
-    encoder.to("cpu")
-    return WindowSpace(encoder)
+    return WindowSpace(train(encoder, pairs, settings, seed=seed, progress=progress))
