@@ -99,7 +99,7 @@ def tell_days(progress: Progress) -> tuple[list[Block], str]:
         )
         for row in strangest.head(2).to_dicts()
     ]
-    register = measure_window_register(detector, normal, progress=progress)
+    register = measure_window_register(detector, progress=progress)
     told: list[Block] = [
         Heading("Days of a retailer"),
         Text(

@@ -28,7 +28,8 @@ from ..core import (
     save_bundle,
 )
 from .blindspots import read_register
-from .series import FittedSeries, SeriesDetector
+from .series import SeriesDetector
+from .series_fit import FittedSeries, Stretch
 from .threshold import Threshold
 from .window_learning import WindowLearning, WindowSpace
 from .window_model import ReferenceWindows, WindowModel
@@ -52,7 +53,8 @@ def save_series(detector: SeriesDetector, path: str | PathLike[str]) -> None:
                 "k": fitted.model.k,
                 "spreads": [[name, size] for name, size in fitted.model.spreads.items()],
                 "threshold": asdict(fitted.threshold),
-                "held_out": [[_plain(key), start] for key, start in fitted.held_out.items()],
+                "stale": fitted.stale,
+                "stretches": [[_plain(one.series), one.unseen_from] for one in fitted.stretches],
                 "encoder": None if space is None else describe_encoder(space.encoder),
             }
         )
@@ -91,6 +93,7 @@ def load_series(kind: type[_Detector], path: str | PathLike[str]) -> _Detector:
         group["series"]: _group(group, tensors, f"{number}.")
         for number, group in enumerate(bundle.config["groups"])
     }
+    detector._undo = []
     if "register" in bundle.reports:
         detector.register_ = read_register(bundle.reports["register"])
     return detector
@@ -141,6 +144,7 @@ def _tensors(fitted: FittedSeries) -> dict[str, NDArray[Any]]:
         "ends": model.reference.ends,
         "windows": model.reference.windows,
         "held": fitted.held,
+        **{f"stretch.{number}": one.values for number, one in enumerate(fitted.stretches)},
         **{f"encoder.{name}": value.numpy(force=True) for name, value in weights.items()},
     }
 
@@ -173,7 +177,11 @@ def _group(
         model,
         Threshold(**group["threshold"]),
         own["held"],
-        dict(group["held_out"]),
+        tuple(
+            Stretch(series, own[f"stretch.{number}"], unseen_from)
+            for number, (series, unseen_from) in enumerate(group["stretches"])
+        ),
+        group["stale"],
     )
 
 

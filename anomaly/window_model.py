@@ -103,6 +103,12 @@ class WindowModel:
         """L, steps of a window."""
         return int(self.reference.windows.shape[1])
 
+    def with_reference(self, reference: ReferenceWindows) -> WindowModel:
+        """Give the same model beside other normal windows."""
+        return WindowModel(
+            self.centre, self.scale, self.k, self.main, self.space, self.spreads, reference
+        )
+
     def standardise(self, values: Values) -> Values:
         """Put values [..., C] on the standard scale."""
         scaled: Values = (values - self.centre) / self.scale

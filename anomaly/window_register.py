@@ -1,8 +1,8 @@
 """The register of a detector of series: what it cannot see in a stretch of time.
 
-In: a fitted detector and the frame it was fitted on. Out: its register, measured on the held-out
-stretch, against raw-window neighbours and against the same detector trained without each of its
-augmentations in turn.
+In: a fitted detector, which keeps its normal stretches. Out: its register, measured on what the
+encoder has not seen of one of them, against raw-window neighbours and against the same detector
+trained without each of its augmentations in turn.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Augmentation, Progress, silent
+from ..core import Augmentation, Progress, UnknownId, silent
 from .blindspots import INJECTIONS, Injection, Register, Samples, Score, measure_register
 from .distances import Lengths
 from .injection import WINDOW_FAULTS, WindowFault
 from .invariances import list_window_invariances
-from .series import FittedSeries, SeriesDetector
-from .series_frame import read_series
+from .series import SeriesDetector
+from .series_fit import FittedSeries
 from .window_model import WindowModel, learn_window_model
 from .windows import Values, cut, whole_ends
 
 
 def measure_window_register(
     detector: SeriesDetector,
-    frame: Any,
     *,
     series: Any = None,
     budget: float | None = None,
@@ -38,7 +37,6 @@ def measure_window_register(
 
     Args:
         detector: Fitted; gets ``register_``.
-        frame: The frame it was fitted on.
         series: Which of its series to measure on; None for the first.
         budget: Share of held-out windows that may alert; None for its false-alarm rate.
         count: Injections a kind and severity.
@@ -47,24 +45,24 @@ def measure_window_register(
 
     Returns:
         The register.
+
+    Raises:
+        UnknownId: No such series.
     """
-    read = read_series(
-        frame, id_col=detector.id_col, time_col=detector.time_col, channels=detector.channels_
-    )
-    chosen = read.ids[0] if series is None else series
-    values = read.values[read.ids.index(chosen)]
-    fitted = detector._of(chosen)
+    detector._require_fitted()
+    fitted = detector._of(next(iter(detector.fitted_)) if series is None else series)
     model = fitted.model
-    start = fitted.held_out[chosen]
-    ends = whole_ends(values, model.lookback)
-    held = cut(model.standardise(values), model.lookback, ends[ends >= start + model.lookback - 1])
-    owner = list(fitted.held_out).index(chosen)
-    reference = _before(model, owner, start)
+    owner = _owner(fitted, series)
+    stretch = fitted.stretches[owner]
+    ends = stretch.held_ends(model.lookback)
+    held = cut(model.standardise(stretch.values), model.lookback, ends)
+    seen = stretch.values[: stretch.unseen_from]
+    reference = _before(model, owner, stretch.unseen_from)
     rivals: dict[str, Score] = {"raw-window neighbours": _raw_windows(reference)}
     for number, augmentation in enumerate(detector.augmentations):
         if "learned" in detector.parts:
             kept = detector.augmentations[:number] + detector.augmentations[number + 1 :]
-            again = _retrained(detector, fitted, values[:start], kept)
+            again = _retrained(detector, fitted, seen, kept)
             rivals[f"without {augmentation.name}"] = _rescaled(again, model)
     register = measure_register(
         reference.score_windows,
@@ -81,23 +79,26 @@ def measure_window_register(
     return register
 
 
+def _owner(fitted: FittedSeries, series: Any) -> int:
+    """Number of the first stretch of a series; of any where none is asked for."""
+    for number, one in enumerate(fitted.stretches):
+        if series is None or one.series == series:
+            return number
+    known = ", ".join(repr(one.series) for one in fitted.stretches)
+    raise UnknownId(f"no stretch of series {series!r} was fitted; choose one of {known}")
+
+
 def _before(model: WindowModel, owner: int, start: int) -> WindowModel:
     """The model with only those references that end before the held-out stretch."""
     reference = model.reference
     keep = np.flatnonzero((reference.owner != owner) | (reference.ends < start))
-    return WindowModel(
-        model.centre,
-        model.scale,
-        model.k,
-        model.main,
-        model.space,
-        model.spreads,
+    return model.with_reference(
         replace(
             reference,
             owner=reference.owner[keep],
             ends=reference.ends[keep],
             windows=reference.windows[keep],
-        ),
+        )
     )
 
 

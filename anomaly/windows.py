@@ -13,6 +13,7 @@ from .distances import Integers
 
 Values = NDArray[np.float64]
 Windows = NDArray[np.float64]
+Scores = NDArray[np.float64]
 
 LONGEST_AUTO = 64
 SHORTEST_AUTO = 16
@@ -39,6 +40,28 @@ def spread_out(ends: Integers, count: int) -> Integers:
     if len(ends) <= count:
         return ends
     return ends[np.linspace(0, len(ends) - 1, count).round().astype(np.int64)]
+
+
+def cover(at_end: Scores, lookback: int) -> Scores:
+    """Give each step the geometric mean of the scores of all windows over it, [T].
+
+    Args:
+        at_end: Score of the window that ends at each step, NaN where there is none, [T].
+        lookback: L.
+
+    >>> cover(np.array([np.nan, 1.0, 4.0]), 2)
+    array([1., 2., 4.])
+    """
+    known = np.isfinite(at_end)
+    logs = np.where(known, np.log(np.where(known, at_end, 1.0) + 1e-12), 0.0)
+    ahead = np.arange(len(at_end)) + lookback
+    stop = np.minimum(ahead, len(at_end))
+    sums = np.concatenate([[0.0], np.cumsum(logs)])
+    counts = np.concatenate([[0], np.cumsum(known)])
+    number = counts[stop] - counts[:-1]
+    mean = (sums[stop] - sums[:-1]) / np.maximum(number, 1)
+    covered: Scores = np.where(number > 0, np.exp(mean), np.nan)
+    return covered
 
 
 def suggest_lookback(values: Values) -> int:

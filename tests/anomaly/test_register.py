@@ -135,7 +135,7 @@ def test_a_policy_that_blinds_on_purpose_is_blind_to_just_that(
         augmentations=(augmentation,),
         learning=WindowLearning(steps=300),
     ).fit(frame)
-    register = measure_window_register(detector, frame)
+    register = measure_window_register(detector)
     assert register.status(hidden) == "blind"
     assert register.of(seen)[-1].recall > 0.75
     assert any(hidden in one.may_hide for one in register.invariances)
@@ -150,7 +150,7 @@ def test_raw_windows_beside_the_embedding_see_amplitudes_it_is_blind_to() -> Non
     frame = long_frame(saw(3000))
     alone = SeriesDetector(0.02, lookback=48, parts=("learned",)).fit(frame)
     both = SeriesDetector(0.02, lookback=48, parts=("window", "learned")).fit(frame)
-    few, more = measure_window_register(alone, frame), measure_window_register(both, frame)
+    few, more = measure_window_register(alone), measure_window_register(both)
     for kind in ("spike", "level shift", "amplitude"):
         for seen, seen_alone in zip(more.of(kind), few.of(kind), strict=True):
             assert seen.recall >= seen_alone.recall

@@ -8,18 +8,21 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from likewise.anomaly import SeriesDetector, Stream, explain_window
-from likewise.anomaly.series import GAP, TOO_EARLY, cover
+from likewise.anomaly import SeriesDetector, Stream, explain_window, measure_window_register
+from likewise.anomaly.series import GAP, TOO_EARLY
+from likewise.anomaly.windows import cover
 from likewise.core import (
     ColumnError,
     DuplicateRows,
     InputError,
     Jitter,
+    ProcedureWarning,
     SettingError,
     ShapeError,
     TooFewRows,
     UnknownId,
 )
+from sklearn.exceptions import NotFittedError
 
 from tests.anomaly.planted import QUICK, long_frame, saw
 from tests.naive_anomaly import naive_cover
@@ -168,6 +171,48 @@ def test_saved_detectors_answer_to_the_bit(tmp_path: Path) -> None:  # case anom
     )
     assert loaded.augmentations == detector.augmentations
     assert loaded.threshold() == detector.threshold()
+
+
+def test_later_normals_are_compared_with_until_undone(tmp_path: Path) -> None:
+    detector = SeriesDetector(0.05, lookback=24, parts=FAST).fit(long_frame(saw(900)))
+    other = saw(300, seed=7) + 6.0
+    before = detector.score(long_frame(other))["score"].to_numpy()
+    assert np.nanmedian(before) > detector.threshold().value
+    detector.append(long_frame(other[:200]))
+    with pytest.warns(ProcedureWarning, match="stale"):
+        after = detector.score(long_frame(other))["score"].to_numpy()
+    assert (after[23:] <= before[23:] + 1e-9).all()
+    assert np.nanmedian(after[200:]) < np.nanmedian(before[200:]) / 2
+    detector.recalibrate()
+    detector.save(tmp_path / "bundle")
+    loaded = SeriesDetector.load(tmp_path / "bundle")
+    assert loaded.threshold() == detector.threshold()
+    assert len(loaded.fitted_["series"].stretches) == 2
+    assert np.array_equal(detector.score(long_frame(other))["score"], after, equal_nan=True)
+    detector.undo()
+    assert np.array_equal(detector.score(long_frame(other))["score"], before, equal_nan=True)
+    with pytest.raises(SettingError, match="nothing to undo"):
+        detector.undo()
+    with pytest.raises(TooFewRows, match="whole window of 24"):
+        detector.append(long_frame(other[:10]))
+
+
+def test_nothing_answers_before_the_fit(tmp_path: Path) -> None:
+    frame = long_frame(saw(60))
+    detector = SeriesDetector(0.05, lookback=24)
+    for ask in (
+        detector.score,
+        detector.append,
+        detector.score_values,
+        lambda _: detector.threshold(),
+        lambda _: detector.recalibrate(),
+        lambda _: detector.undo(),
+        lambda _: detector.save(tmp_path / "bundle"),
+        lambda _: measure_window_register(detector),
+        lambda _: Stream(detector),
+    ):
+        with pytest.raises(NotFittedError, match="SeriesDetector has no normal series"):
+            ask(frame)
 
 
 def test_the_evidence_of_a_window_names_the_step(learned: SeriesDetector) -> None:
