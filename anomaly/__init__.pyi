@@ -9,7 +9,7 @@ from .injection import WINDOW_FAULTS, WindowFault
 from .outlier import NeighbourOutlier
 from .review import Suspect
 from .row_register import measure_row_register
-from .series import SeriesDetector
+from .series import SeriesDetector, UnfittedError
 from .stream import Judgement, Stream
 from .threshold import Threshold, calibrate, rank_among_normals
 from .window_evidence import WindowAlert, explain_window
@@ -38,6 +38,7 @@ __all__ = [
     "Stream",
     "Suspect",
     "Threshold",
+    "UnfittedError",
     "WindowAlert",
     "WindowFault",
     "WindowLearning",

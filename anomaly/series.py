@@ -176,6 +176,10 @@ class SeriesDetector(SeriesSettings):
         """Give the threshold of a series (any, when pooled)."""
         return self._of(series).threshold
 
+    def lookback_of(self, series: Any = None) -> int:
+        """Give L, the steps of a window of a series (any, when pooled)."""
+        return self._of(series).model.lookback
+
     def save(self, path: str | PathLike[str]) -> None:
         """Save everything that was fitted as one folder."""
         from .series_store import save_series  # noqa: PLC0415 - storing knows detectors

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from likewise.anomaly.cli import anomaly
 from likewise.core import ColumnError, InputError
 
-from tests.anomaly.planted import correlated_rows
+from tests.anomaly.planted import correlated_rows, long_frame, saw
 
 
 @pytest.fixture
@@ -81,3 +81,66 @@ def test_wrong_files_and_columns_are_named(files: Path) -> None:
         run(files, "score", "bundle", "absent.csv")
     with pytest.raises(ColumnError, match="no column 'name'"):
         run(files, "score", "bundle", "more.csv", "--id", "name")
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> Path:
+    """A bundle of two series, and files to judge and to append."""
+    frames = [long_frame(saw(500, seed), name) for seed, name in enumerate(("a", "b"))]
+    pl.concat(frames).rename({"unique_id": "machine"}).write_csv(tmp_path / "normal.csv")
+    values = saw(200, 5)
+    values[120] += 4
+    judged = long_frame(values, "a").rename({"unique_id": "machine"})
+    judged.write_parquet(tmp_path / "new.parquet")
+    judged.head(60).write_csv(tmp_path / "more.csv")
+    run(tmp_path, "fit", "normal.csv", "bundle", "--id", "machine", "--time", "ds",
+        "--lookback", "24", "--false-alarm-rate", "0.05", "--no-learned")  # fmt: skip
+    return tmp_path
+
+
+def test_a_bundle_of_series_is_scored_with_its_evidence(series: Path) -> None:
+    done = run(series, "score", "bundle", "new.parquet", "--out", "scores.parquet")
+    assert "stretches alert in 200 steps" in done.output
+    assert "23 steps have no score" in done.output
+    assert "not a probability" in done.output
+    assert "c0" in done.output
+    scores = pl.read_parquet(series / "scores.parquet")
+    assert scores.height == 200
+    assert scores["alert"][120]
+
+
+def test_a_bundle_of_series_is_measured_without_the_file_it_was_fitted_on(series: Path) -> None:
+    (series / "normal.csv").unlink()
+    first = run(series, "register", "bundle")
+    assert "Blind spots at a budget of 5.00%" in first.output
+    assert "level shift" in first.output
+    assert run(series, "register", "bundle").output == first.output
+    assert "Blind spots" in run(series, "score", "bundle", "new.parquet").output
+
+
+def test_later_stretches_are_appended_to_a_bundle_of_series(series: Path) -> None:
+    done = run(series, "append", "bundle", "more.csv")
+    assert "60 steps appended, 991 windows to compare with" in done.output
+    kept = run(series, "append", "bundle", "more.csv", "--keep-threshold")
+    assert "the threshold is stale" in kept.output
+
+
+def test_a_page_about_series_is_written(series: Path) -> None:
+    run(series, "report", "bundle", "new.parquet", "--out", "page.html")
+    page = (series / "page.html").read_text("utf-8")
+    assert "nearest normal windows" in page
+    assert "No register was measured" in page
+
+
+def test_options_of_the_other_kind_are_refused(files: Path) -> None:
+    for wrong in (["--lookback", "24"], ["--pooled"], ["--time", "a", "--suspected-share", "0.1"]):
+        done = run(files, "fit", "normal.csv", "bundle", *wrong)
+        assert done.exit_code == 2
+        assert "cannot be used here" in done.output
+
+
+def test_suspected_rows_are_set_aside_and_told(files: Path) -> None:
+    done = run(files, "fit", "normal.csv", "bundle", "--id", "id", "--suspected-share", "0.1",
+               "--false-alarm-rate", "0.05", "--no-learned")  # fmt: skip
+    assert "15 of them were set aside" in done.output
+    assert "135 normal rows" in done.output
