@@ -73,3 +73,13 @@ def test_too_few_rows_and_no_neighbours_are_refused() -> None:
         Lengths(np.zeros((3, 1))).leave_one_out(3)
     with pytest.raises(SettingError):
         Lengths(np.zeros((3, 1))).nearest(np.zeros((1, 1)), 0)
+
+
+@pytest.mark.parametrize("k", [1, 7, 40])
+def test_ranking_groups_first_loses_no_neighbour(k: int) -> None:
+    # Few different values make ties; 1,003 rows leave some outside of the groups.
+    rows = np.random.default_rng(4).integers(0, 9, (1_003, 2)).astype(float)
+    queries = rows[:60] + 0.25
+    plain = np.sqrt(((rows[None] - queries[:, None]) ** 2).sum(axis=2))
+    found = Lengths(rows).nearest(queries, k)
+    np.testing.assert_allclose(found.distances, np.sort(plain, axis=1)[:, :k], rtol=1e-12)
