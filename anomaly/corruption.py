@@ -10,12 +10,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 Generator = np.random.Generator
+
+
+class Population:
+    """Normal rows, with what faults have to know of their columns; taken once.
+
+    Args:
+        rows: On any scale, [N, D].
+    """
+
+    def __init__(self, rows: Matrix) -> None:
+        self.rows = rows
+
+    @cached_property
+    def mean(self) -> Vector:
+        """Mean of each column, [D]."""
+        mean: Vector = self.rows.mean(axis=0)
+        return mean
+
+    @cached_property
+    def spread(self) -> Vector:
+        """Standard deviation of each column, [D]."""
+        spread: Vector = self.rows.std(axis=0)
+        return spread
+
+    @cached_property
+    def middle(self) -> Vector:
+        """Median of each column, [D]."""
+        middle: Vector = np.median(self.rows, axis=0)
+        return middle
+
+    @cached_property
+    def least(self) -> Vector:
+        """Smallest value of each column, [D]."""
+        least: Vector = self.rows.min(axis=0)
+        return least
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,40 +62,40 @@ class RowFault:
     Attributes:
         name: Its name in registers and tables.
         meaning: What happened to the row, in a sentence.
-        inject: (rows [N, D] to spoil, all normal rows, severity >= 0, generator) -> rows [N, D].
+        inject: (rows [N, D] to spoil, normal rows, severity >= 0, generator) -> rows [N, D].
     """
 
     name: str
     meaning: str
-    inject: Callable[[Matrix, Matrix, float, Generator], Matrix]
+    inject: Callable[[Matrix, Population, float, Generator], Matrix]
 
 
-def _cell_error(rows: Matrix, normal: Matrix, severity: float, draw: Generator) -> Matrix:
+def _cell_error(rows: Matrix, normal: Population, severity: float, draw: Generator) -> Matrix:
     spoilt, at, column = _one_cell(rows, draw)
-    spread = normal.std(axis=0)[column]
+    spread = normal.spread[column]
     spoilt[at, column] += draw.choice([-1.0, 1.0], len(rows)) * severity * spread
     return spoilt
 
 
-def _missing_code(rows: Matrix, normal: Matrix, severity: float, draw: Generator) -> Matrix:
+def _missing_code(rows: Matrix, normal: Population, severity: float, draw: Generator) -> Matrix:
     """A code such as -999 or 0 for "no value": the cell leaves its range by severity spreads."""
     spoilt, at, column = _one_cell(rows, draw)
-    low, spread = normal.min(axis=0)[column], normal.std(axis=0)[column]
+    low, spread = normal.least[column], normal.spread[column]
     spoilt[at, column] = low - severity * spread
     return spoilt
 
 
-def _scale_error(rows: Matrix, normal: Matrix, severity: float, draw: Generator) -> Matrix:
+def _scale_error(rows: Matrix, normal: Population, severity: float, draw: Generator) -> Matrix:
     """The whole row in another unit, seen from the middle of the normal rows."""
     del draw
-    middle = np.median(normal, axis=0)
+    middle = normal.middle
     scaled: Matrix = middle + (rows - middle) * (1 + severity)
     return scaled
 
 
-def _swap(rows: Matrix, normal: Matrix, severity: float, draw: Generator) -> Matrix:
+def _swap(rows: Matrix, normal: Population, severity: float, draw: Generator) -> Matrix:
     """Two columns of a row exchanged, on the standard scale; severity is the number of swaps."""
-    spread, middle = normal.std(axis=0), normal.mean(axis=0)
+    spread, middle = normal.spread, normal.mean
     unit = (rows - middle) / np.where(spread > 0, spread, 1)
     for _ in range(max(1, round(severity))):
         at = np.arange(len(rows))
@@ -69,35 +106,39 @@ def _swap(rows: Matrix, normal: Matrix, severity: float, draw: Generator) -> Mat
     return swapped
 
 
-def _broken_dependency(rows: Matrix, normal: Matrix, severity: float, draw: Generator) -> Matrix:
+def _broken_dependency(
+    rows: Matrix, normal: Population, severity: float, draw: Generator
+) -> Matrix:
     """Cells taken from other normal rows: each is ordinary, together they are not.
 
     Severity is the share of cells, in (0, 1].
     """
     chosen = draw.random(rows.shape) < severity
     chosen[np.arange(len(rows)), draw.integers(rows.shape[1], size=len(rows))] = True
-    strangers = normal[draw.integers(len(normal), size=rows.shape), np.arange(rows.shape[1])]
+    strangers = normal.rows[
+        draw.integers(len(normal.rows), size=rows.shape), np.arange(rows.shape[1])
+    ]
     return np.where(chosen, strangers, rows)
 
 
-def _between_modes(rows: Matrix, normal: Matrix, severity: float, draw: Generator) -> Matrix:
+def _between_modes(rows: Matrix, normal: Population, severity: float, draw: Generator) -> Matrix:
     """A mixture of two normal rows; severity is how close to the middle, 1 the middle itself."""
-    others = normal[draw.integers(len(normal), size=len(rows))]
+    others = normal.rows[draw.integers(len(normal.rows), size=len(rows))]
     weight = np.clip(0.5 * severity, 0.0, 0.5)
     mixed: Matrix = (1 - weight) * rows + weight * others
     return mixed
 
 
-def _far_cluster(rows: Matrix, normal: Matrix, severity: float, draw: Generator) -> Matrix:
+def _far_cluster(rows: Matrix, normal: Population, severity: float, draw: Generator) -> Matrix:
     """All columns moved one way, as by another device: severity spreads in a common direction."""
     direction = draw.choice([-1.0, 1.0], rows.shape[1])
-    moved: Matrix = rows + severity * normal.std(axis=0) * direction
+    moved: Matrix = rows + severity * normal.spread * direction
     return moved
 
 
-def _blur(rows: Matrix, normal: Matrix, severity: float, draw: Generator) -> Matrix:
+def _blur(rows: Matrix, normal: Population, severity: float, draw: Generator) -> Matrix:
     """Noise on every cell, in spreads."""
-    blurred: Matrix = rows + severity * normal.std(axis=0) * draw.normal(size=rows.shape)
+    blurred: Matrix = rows + severity * normal.spread * draw.normal(size=rows.shape)
     return blurred
 
 
@@ -133,14 +174,14 @@ class Mixture:
 
     parts: Sequence[tuple[RowFault, float, float]]
 
-    def draw(self, normal: Matrix, count: int, draw: Generator) -> Matrix:
+    def draw(self, normal: Population, count: int, draw: Generator) -> Matrix:
         """Draw ``count`` corrupted rows from normal ones, [count, D]."""
         shares = np.array_split(np.arange(count), len(self.parts))
         pieces = []
         for (fault, low, high), share in zip(self.parts, shares, strict=True):
             # Four severities a batch: as good as one a row, at a fraction of the cost.
             for piece in np.array_split(share, 4):
-                rows = normal[draw.integers(len(normal), size=len(piece))]
+                rows = normal.rows[draw.integers(len(normal.rows), size=len(piece))]
                 severity = float(draw.uniform(low, high))
                 pieces.append(fault.inject(rows, normal, severity, draw))
         return np.concatenate(pieces)

@@ -176,7 +176,7 @@ def _smallest(tile: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tenso
         return values, columns
     whole = groups * GROUP
     # A group is every groups-th column, so that its minimum is taken over long stretches.
-    least = tile[:, :whole].unflatten(1, (GROUP, groups)).amin(dim=1)
+    least = tile[:, :whole].view(len(tile), GROUP, groups).amin(dim=1)
     chosen = least.topk(count, dim=1, largest=False, sorted=False).indices
     members = (chosen[:, None, :] + groups * torch.arange(GROUP)[None, :, None]).flatten(1)
     left_over = torch.arange(whole, tile.shape[1]).expand(len(tile), -1)

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..core import ExactIndex, Pairs, Progress, VectorEncoder, fingerprint
-from .corruption import NEGATIVES
+from .corruption import NEGATIVES, Population
 from .distances import Integers, Lengths, Matrix, Nearest, Vectors
 from .learning import Serving, Units, train
 
@@ -154,6 +154,7 @@ class NeighbourPairs:
 
     def __init__(self, rows: Matrix, near: Integers, waves: Waves, negatives: int) -> None:
         self.rows, self.near, self.waves, self.negatives = rows, near, waves, negatives
+        self._population = Population(rows)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -164,7 +165,7 @@ class NeighbourPairs:
         draw = np.random.default_rng(seed)
         at = rows.numpy()
         partners = self.near[at, draw.integers(self.near.shape[1], size=len(at))]
-        negatives = NEGATIVES.draw(self.rows, self.negatives * len(at), draw)
+        negatives = NEGATIVES.draw(self._population, self.negatives * len(at), draw)
         return Pairs(
             anchors=self._inputs(self.rows[at]),
             positives=self._inputs(self.rows[partners]),

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import Progress, RepresentationCollapse
-from .corruption import ROW_FAULTS
+from .corruption import ROW_FAULTS, Population
 from .distances import Integers, Lengths, Matrix, Nearest, Vectors
 from .learned import LearningSettings, learn_space
 from .spaces import RawSpace, Searcher, Space, Standardiser
@@ -235,10 +235,10 @@ def _measure_trust(
             learned.strangeness(directions.nearest(learned.space.embed(rows), k, leave_out=own)),
         )
 
-    injected = []
+    injected, population = [], Population(scaled)
     for fault in ROW_FAULTS:
         chosen = draw.choice(held, min(INJECTIONS, 4 * len(held)))
         severity = 0.5 if fault.name == "broken dependency" else TRUST_SEVERITY
-        spoilt = fault.inject(scaled[chosen], scaled, severity, draw)
+        spoilt = fault.inject(scaled[chosen], population, severity, draw)
         injected.append(strangeness(spoilt, chosen))
     return decide_trust(strangeness(scaled[held], held), injected)

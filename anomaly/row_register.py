@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core import Progress, silent
 from .blindspots import INJECTIONS, Injection, Register, Samples, Score, measure_register
-from .corruption import ROW_FAULTS, RowFault
+from .corruption import ROW_FAULTS, Population, RowFault
 from .detector import NeighbourDetector
 from .invariances import list_row_invariances
 from .model import Part, Reference, RowModel, learn_model
@@ -54,7 +54,7 @@ def measure_row_register(
     held = np.flatnonzero(~normals.trained_on)
     index = detector._index
     model = index.model
-    known = normals.rows
+    known, population = normals.rows, Population(normals.rows)
 
     def scorer(reference: Reference) -> Score:
         def score(samples: Samples) -> Samples:
@@ -73,7 +73,7 @@ def measure_row_register(
         scorer(index),
         rivals,
         samples,
-        [_injection(fault, known) for fault in ROW_FAULTS],
+        [_injection(fault, population) for fault in ROW_FAULTS],
         budget=budget or detector.false_alarm_rate,
         invariances=list_row_invariances(learned=len(model.parts) > 1),
         count=count,
@@ -84,7 +84,7 @@ def measure_row_register(
     return register
 
 
-def _injection(fault: RowFault, normal: Samples) -> Injection:
+def _injection(fault: RowFault, normal: Population) -> Injection:
     def spoil(samples: Samples, severity: float, draw: np.random.Generator) -> Samples:
         spoilt = fault.inject(samples[:, :-1], normal, severity, draw)
         return np.column_stack([spoilt, samples[:, -1]])

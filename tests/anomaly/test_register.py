@@ -18,7 +18,7 @@ from likewise.anomaly import (
     measure_window_register,
 )
 from likewise.anomaly.blindspots import judge, wilson
-from likewise.anomaly.corruption import NEGATIVES, ROW_FAULTS
+from likewise.anomaly.corruption import NEGATIVES, ROW_FAULTS, Population
 from likewise.anomaly.injection import draw_faults
 from likewise.anomaly.matrix import draw_register, register_blocks, register_table
 from likewise.core import Page, Reversal, Scaling
@@ -111,12 +111,12 @@ def test_every_window_fault_changes_finite_windows_and_keeps_their_shape() -> No
 def test_every_row_fault_changes_finite_rows_and_negatives_differ_each_time() -> None:
     rows = correlated_rows(80)
     for fault in ROW_FAULTS:
-        spoilt = fault.inject(rows, rows, 0.8, np.random.default_rng(1))
+        spoilt = fault.inject(rows, Population(rows), 0.8, np.random.default_rng(1))
         assert spoilt.shape == rows.shape
         assert np.isfinite(spoilt).all()
         assert (spoilt != rows).any(axis=1).mean() > 0.5, fault.name
     draw = np.random.default_rng(0)
-    assert not np.array_equal(NEGATIVES.draw(rows, 50, draw), NEGATIVES.draw(rows, 50, draw))
+    assert not np.array_equal(*(NEGATIVES.draw(Population(rows), 50, draw) for _ in range(2)))
 
 
 @pytest.mark.slow
