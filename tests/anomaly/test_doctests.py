@@ -15,10 +15,10 @@ MODULES = (
     "evaluation",
     "events",
     "outlier",
-    "series",
     "threshold",
     "vus",
     "window_model",
+    "windows",
 )
 
 
