@@ -48,7 +48,8 @@ class NeighbourDetector(NeighbourSettings, Upkeep, BaseDetector):  # type: ignor
 
     Fit it on rows known to be normal. A row's score adds its distance to the nearest and to the
     ``k`` nearest normal rows on the standard scale to the same in a learned space, each in units
-    of its spread among normal rows; larger is stranger, a twin of a normal row scores 0.
+    of its spread among normal rows, and weighs the sum by how crowded normal rows are around it;
+    larger is stranger, a twin of a normal row scores 0.
 
     Its settings are those of :class:`NeighbourSettings`.
 

@@ -94,7 +94,7 @@ def gather_evidence(
     if not len(rows):
         return []
     found = index.neighbours(rows)
-    scores = index.combine(found)
+    scores = index.combine(rows, found)
     alerts = []
     for at in np.flatnonzero(threshold.alerts(scores)) if only_alerts else range(len(rows)):
         neighbours = tuple(

@@ -5,8 +5,9 @@ how strange rows are beside a set of reference rows. It holds no reference rows 
 rows can come and go without touching it, and its fingerprint stays.
 
 The score of a row is, summed over spaces, its distance to the nearest and to the k nearest
-reference rows, each in units of what such distances vary by among normal rows (leave-one-out).
-A twin of a reference row scores 0; larger is stranger.
+reference rows, each in units of what such distances vary by among normal rows (leave-one-out),
+weighed by how crowded normal rows are around it (``locality.py``). A twin of a reference row scores
+0; larger is stranger.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..core import Progress, RepresentationCollapse
 from .corruption import ROW_FAULTS, Population
 from .distances import Integers, Lengths, Matrix, Nearest, Vectors
 from .learned import LearningSettings, learn_space
+from .locality import Locality
 from .spaces import RawSpace, Searcher, Space, Standardiser
 from .trust import Strangeness, Trust, decide_trust
 
@@ -68,6 +70,7 @@ class RowModel:
         k: Neighbours behind the wider distance.
         trust: How the learned space got its weight.
         learning: How it was trained.
+        locality: Weights of rows by the crowd around them; None where nothing is learned.
     """
 
     standardiser: Standardiser
@@ -75,6 +78,7 @@ class RowModel:
     k: int
     trust: Trust
     learning: LearningSettings
+    locality: Locality | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -87,6 +91,8 @@ class RowModel:
             )
             for name, value in sorted(part.space.tensors().items()):
                 digest.update(name.encode() + np.ascontiguousarray(value).tobytes())
+        if self.locality is not None:
+            digest.update(self.locality.anchors.tobytes() + self.locality.apart.tobytes())
         return digest.hexdigest()
 
     def reference(self, rows: Matrix) -> Reference:
@@ -115,8 +121,7 @@ class Reference:
 
     def score(self, rows: Matrix, *, leave_out: Integers | None = None) -> Floats:
         """Score rows on their own scale, [Q]; see :meth:`Lengths.nearest` for ``leave_out``."""
-        found = self.neighbours(rows, leave_out=leave_out)
-        return self.combine(found)
+        return self.combine(rows, self.neighbours(rows, leave_out=leave_out))
 
     def neighbours(self, rows: Matrix, *, leave_out: Integers | None = None) -> list[Nearest]:
         """Find the k nearest reference rows in each space."""
@@ -126,11 +131,13 @@ class Reference:
             for part, searcher in zip(self.model.parts, self.searchers, strict=True)
         ]
 
-    def combine(self, found: Sequence[Nearest]) -> Floats:
-        """Add up what the spaces say, [Q]."""
+    def combine(self, rows: Matrix, found: Sequence[Nearest]) -> Floats:
+        """Add up what the spaces found for rows [Q, D], and weigh it by locality, [Q]."""
         total = np.zeros(len(found[0].distances))
         for part, nearest in zip(self.model.parts, found, strict=True):
             total += part.weight * part.strangeness(nearest)
+        if self.model.locality is not None:
+            total *= self.model.locality.weigh(self.model.standardiser.apply(rows))
         return total
 
     def extended(self, rows: Matrix) -> Reference:
@@ -176,18 +183,19 @@ def learn_model(
     told = _reason_not_to_learn(trained_on, learning)
     if told:
         return RowModel(standardiser, (raw,), k, Trust(0.0, {}, told), settings)
+    locality = Locality.of(scaled[trained_on], draw)
     try:
         space = learn_space(scaled[trained_on], seed=seed, settings=settings, progress=progress)
     except RepresentationCollapse as collapse:
         trust = Trust(0.0, {}, f"the encoder collapsed and is not used: {collapse}")
-        return RowModel(standardiser, (raw,), k, trust, settings)
+        return RowModel(standardiser, (raw,), k, trust, settings, locality)
     held = _some(np.flatnonzero(~trained_on), draw)
     learned = _measured(space, scaled, held, k, weight=1.0)
     trust = _measure_trust(scaled, held, raw, learned, k, draw)
     if trust.weight == 0:
-        return RowModel(standardiser, (raw,), k, trust, settings)
+        return RowModel(standardiser, (raw,), k, trust, settings, locality)
     weighed = Part(space, learned.near, learned.wide, trust.weight)
-    return RowModel(standardiser, (raw, weighed), k, trust, settings)
+    return RowModel(standardiser, (raw, weighed), k, trust, settings, locality)
 
 
 def _reason_not_to_learn(

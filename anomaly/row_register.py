@@ -64,7 +64,7 @@ def measure_row_register(
 
         return score
 
-    raw_model = replace(model, parts=model.parts[:1])
+    raw_model = replace(model, parts=model.parts[:1], locality=None)
     rivals = {"raw nearest neighbours": scorer(Reference(raw_model, index.vectors[:1]))}
     if len(model.parts) > 1:
         rivals["without neighbours as positives"] = scorer(_without_neighbours(detector))

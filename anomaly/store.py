@@ -18,6 +18,7 @@ from ..core import load_bundle, save_bundle
 from .blindspots import read_register
 from .detector import NeighbourDetector
 from .learned import LearningSettings, restore_space
+from .locality import Locality
 from .model import Part, Reference, RowModel
 from .normals import Normals
 from .review import Suspect
@@ -39,6 +40,9 @@ def save_detector(detector: NeighbourDetector, path: str | PathLike[str]) -> Non
         "decision_scores": detector.decision_scores_,
         "held_scores": detector._held_scores,
     }
+    if model.locality is not None:
+        tensors["locality.anchors"] = model.locality.anchors
+        tensors["locality.apart"] = model.locality.apart
     for part, vectors in zip(model.parts, detector._index.vectors, strict=True):
         tensors[f"vectors.{part.space.name}"] = np.asarray(vectors)
         for name, value in part.space.tensors().items():
@@ -92,11 +96,14 @@ def load_detector(kind: type[_Detector], path: str | PathLike[str]) -> _Detector
         Part(_space(one["space"], tensors, learning), one["near"], one["wide"], one["weight"])
         for one in config["parts"]
     )
+    locality = None
+    if "locality.anchors" in tensors:
+        locality = Locality(tensors["locality.anchors"], tensors["locality.apart"])
     told = config["trust"]
     trust = Trust(told["weight"], {float(w): r for w, r in told["recall"].items()}, told["reason"])
     model = RowModel(
         Standardiser(tensors["standardiser.centre"], tensors["standardiser.scale"]),
-        parts, config["k"], trust, learning,
+        parts, config["k"], trust, learning, locality,
     )  # fmt: skip
     detector = kind(**config["settings"])
     detector._set_schema(Schema(tuple(config["schema"]["names"]), config["schema"]["named"]))
