@@ -40,6 +40,11 @@ NEIGHBOUR_ROWS = Invariance(
     "differences as small as those between neighbours",
     ("cell error",),
 )
+CROWD = Invariance(
+    "crowd around a row",
+    "a part of the distance where normal rows lie far from each other",
+    ("between modes", "far cluster"),
+)
 NEIGHBOUR_WINDOWS = Invariance(
     "windows a few steps apart as positives", "delays of a few steps", ("phase",)
 )
@@ -82,4 +87,5 @@ def list_window_invariances(
 
 def list_row_invariances(*, learned: bool) -> tuple[Invariance, ...]:
     """List everything a detector of rows ignores by construction or by training."""
-    return (STANDARD_SCALE, SPHERE_OF_ROWS, NEIGHBOUR_ROWS) if learned else (STANDARD_SCALE,)
+    taught = (SPHERE_OF_ROWS, NEIGHBOUR_ROWS, CROWD)
+    return (STANDARD_SCALE, *(taught if learned else ()))
