@@ -151,10 +151,16 @@ def row_report(detector: NeighbourDetector, alerts: Sequence[Alert], scored: int
     if detector.suspects_:
         blocks += [
             Heading("Fitted rows to review"),
-            Text("These rows were fitted as normal and look abnormal among them."),
+            Text(
+                "These rows were given as normal and look abnormal among them: alone (crowd 1), or "
+                "beyond a crowd of rows that may be like them."
+            ),
             Table(
-                ["id", "score", "times the usual"],
-                [[s.id, s.score, s.times_usual] for s in detector.suspects_[:SHOWN_ALERTS]],
+                ["id", "score", "times the usual", "crowd"],
+                [
+                    [s.id, s.score, s.times_usual, s.crowd]
+                    for s in detector.suspects_[:SHOWN_ALERTS]
+                ],
             ),
         ]
     return [*blocks, *register_or_note(detector.register_)]
