@@ -102,7 +102,7 @@ def backtest_everywhere(model: Fitted, panel: Panel, rounds: int) -> None:
     model.attach(panel)
     index = model.index_
     origins = Origins(np.tile(np.arange(len(panel)), len(steps)), np.repeat(steps, len(panel)))
-    vectors, _ = index.ask(panel, origins)
+    vectors = index.ask(panel, origins).vectors
     upto = index.upto(origins)
     times = take_turns(
         {

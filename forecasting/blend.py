@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..core import SettingError
 from .blend_explanation import BlendExplanation
 from .blend_store import load_blend, save_blend
+from .bounding import Draws, choose_draws
 from .frames import Gaps
 from .frequency import Frequency
 from .holdout import HeldOut, batches
@@ -34,6 +35,7 @@ from .units import Steps
 from .weighing import tell_weights, weigh
 
 _BATCH = 1024
+MOST_DRAWN = 768
 
 
 class Blend(Forecaster):
@@ -50,6 +52,8 @@ class Blend(Forecaster):
         members_: The members as fitted on everything.
         weights_: One row a block of steps and forecaster: ``first_step, last_step, member, family,
             weight``; weights of a block sum to one.
+        drawer_: Whose draws bound the forecast: the place of a retrieval forecaster among those of
+            the blend, or their number where bands as wide for all windows fitted best.
         gains_: One row a block of steps: share of Repeat's squared error that mixing surely saved
             on the tail (see :func:`sure_gain`), and the share of the mixture that is kept for it.
 
@@ -109,6 +113,9 @@ class Blend(Forecaster):
             (said - truth) / unit, held.origins.steps, self.prior, self.shrinkage
         )
         self.weights_ = tell_weights(self.mixture_, self._forecasters)
+        tail = held.origins[:: max(1, len(held.origins) // MOST_DRAWN)]
+        best, _ = choose_draws(self._drawers(), panel, tail, self.expect(panel, tail))
+        self.drawer_ = best
 
     def learn(self, panel: Panel) -> None:
         """Let the members learn from every row; the weights stay."""
@@ -136,13 +143,13 @@ class Blend(Forecaster):
         return _weighted(self._weights_at(panel, origins), self._said(panel, origins))
 
     def draws(self, panel: Panel, origins: Origins, mean: Values) -> Values:
-        """What the first retrieval forecaster thinks possible, moved to the blend's mean."""
-        for member in self.members_:
-            if isinstance(member, RetrievalForecaster):
-                possible = member.draws(panel, origins, mean)
-                moved: Values = possible + (mean - possible.mean(axis=1))[:, None]
-                return moved
-        return super().draws(panel, origins, mean)
+        """What the member that bounds best thinks possible, moved to the blend's mean."""
+        return self._drawers()[self.drawer_](panel, origins, mean)
+
+    def _drawers(self) -> list[Draws]:
+        """Every retrieval forecaster's draws around a mean, and the mean alone."""
+        history = [one for one in self.members_ if isinstance(one, RetrievalForecaster)]
+        return [*(one.draws for one in history), super().draws]
 
     def explain(
         self, series_id: Hashable | None = None, *, episodes: int = 8, min_gap: int | None = None

@@ -1,7 +1,6 @@
 """The blend as one bundle: its weights, and every member under a name of its own.
 
-In: a fitted blend. Out: a folder, and back. To let another kind of forecaster be stored, give it a
-pair of functions in ``_pack_member`` and ``_unpack_member``.
+In: a fitted blend. Out: a folder, and back.
 """
 
 from __future__ import annotations
@@ -9,22 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import polars as pl
 import torch
 
-from ..core import Packed, SettingError, load_bundle, save_bundle
+from ..core import Packed, load_bundle, save_bundle
 from .calibration_store import pack_calibration, unpack_calibration
+from .direct_store import pack_direct, unpack_direct
 from .frequency import Frequency
 from .model import Forecaster
-from .naive import Repeat, SeasonalNaive
 from .panel import Panel
 from .panel_store import pack_panel, unpack_panel
 from .retrieval import RetrievalForecaster
 from .retrieval_store import pack_retrieval, unpack_retrieval
-from .ridge import DirectRidge
 
 if TYPE_CHECKING:
     from .blend import Blend
@@ -42,6 +40,7 @@ def save_blend(model: Blend, path: str | PathLike[str]) -> None:
     config |= calibration | {
         "prior": model.prior.tolist(),
         "shrinkage": model.shrinkage,
+        "drawer": model.drawer_,
         "freq": None if freq is None else asdict(Frequency.parse(freq)),
         "gaps": model.gaps,
         "alias": model.alias,
@@ -94,6 +93,7 @@ def load_blend(cls: type[Fitted], path: str | PathLike[str]) -> Fitted:
     model.panel_ = panel
     model.members_ = tuple(members)
     model.mixture_ = np.array(bundle.tensors["mixture"].numpy())
+    model.drawer_ = config["drawer"]
     model.gains_ = bundle.tables["blend.gains"]
     model.weights_ = bundle.tables["blend.weights"]
     model.calibration_ = unpack_calibration(config, bundle.tensors, panel)
@@ -104,36 +104,14 @@ def _pack_member(member: Forecaster) -> tuple[str, Packed, str]:
     """Kind, parts and fingerprint of a fitted member."""
     if isinstance(member, RetrievalForecaster):
         return "retrieval", pack_retrieval(member), member.embedding_.fingerprint
-    config: dict[str, Any] = {"horizon": member.horizon, "alias": member.alias}
-    if isinstance(member, SeasonalNaive):
-        return "season", Packed(config | {"season": member.season}, {}, {}), "season"
-    if isinstance(member, DirectRidge):
-        config |= {"lookback": member.lookback, "penalties": list(member.penalties)}
-        config["penalty"] = member.penalty_
-        weights = {"weights": torch.from_numpy(np.ascontiguousarray(member.weights_))}
-        return "ridge", Packed(config, weights, {}), "ridge"
-    if isinstance(member, Repeat):
-        return "repeat", Packed(config, {}, {}), "repeat"
-    raise SettingError(
-        f"a blend with the member {member.alias}, a {type(member).__name__}, cannot be stored; "
-        "members that can are RetrievalForecaster, DirectRidge, SeasonalNaive and Repeat"
-    )
+    kind, packed = pack_direct(member)
+    return kind, packed, kind
 
 
 def _unpack_member(kind: str, packed: Packed, panel: Panel) -> Forecaster:
-    config = packed.config
     if kind == "retrieval":
         return unpack_retrieval(RetrievalForecaster, packed, panel)
-    if kind == "season":
-        return SeasonalNaive(config["horizon"], config["season"], alias=config["alias"])
-    if kind == "repeat":
-        return Repeat(config["horizon"], alias=config["alias"])
-    ridge = DirectRidge(
-        config["horizon"], config["lookback"], penalties=config["penalties"], alias=config["alias"]
-    )
-    ridge.penalty_ = config["penalty"]
-    ridge.weights_ = np.array(packed.tensors["weights"].numpy())
-    return ridge
+    return unpack_direct(kind, packed)
 
 
 Part = TypeVar("Part", torch.Tensor, pl.DataFrame)

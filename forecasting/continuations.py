@@ -8,10 +8,6 @@ index: one index answers every origin of a backtest, and nothing behind an origi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -20,10 +16,12 @@ from torch import Tensor
 
 from ..core import ExactIndex, LeakError, StaleIndex, normalize
 from .embeddings import Embedding
+from .kernels import Kernel, Softmax
 from .levels import summarise
-from .normalisers import Normaliser, series_units
 from .origins import Origins, pasts
 from .panel import Panel, Values
+from .recalled import Asked, Recalled, Weighed
+from .recipe import Recipe
 from .units import Steps
 from .windows import Windows
 
@@ -31,41 +29,7 @@ _BLOCK = 8192
 _QUERIES = 1024
 # So few forecasts cost nothing in double precision, and then an explanation adds up exactly.
 _PRECISE_QUERIES = 256
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Recipe:
-    """How a window becomes a vector.
-
-    Attributes:
-        lookback, horizon: L and H.
-        normaliser: Takes base and scale off windows before they are embedded.
-        deviations: Id of each series -> its unit, from the rows that were fitted on.
-    """
-
-    lookback: int
-    horizon: int
-    normaliser: Normaliser
-    deviations: Mapping[Any, float]
-
-    def units(self, panel: Panel) -> Values:
-        """Unit of each series of a panel, [S]; a new one is measured by its first L rows."""
-        return series_units(panel, self.deviations, self.lookback)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Recalled:
-    """What the past of each origin adds up to, in units of the asking series.
-
-    Attributes:
-        future: Weighted continuation, [O, H].
-        summary: Weighted summary of the pasts before it, [O, F].
-        effective: Effective number of windows, 1 / sum of squared weights, [O].
-    """
-
-    future: Values
-    summary: Values
-    effective: Values
+FULL = Softmax()
 
 
 class ContinuationIndex:
@@ -75,8 +39,9 @@ class ContinuationIndex:
         panel: History.
         recipe: How windows become vectors.
         embedding: What makes the vectors.
+        kernel: How near becomes how heavy.
         stride: Keep every so many windows.
-        neighbours: Weigh only the K nearest windows; None weighs all.
+        neighbours: Weigh only the K nearest windows; None leaves it to the kernel.
         stored: The index of this very panel, made earlier; None embeds the windows.
         earlier: The same index before its panel grew: what it holds is taken over to the bit, and
             only windows that are new are embedded.
@@ -90,6 +55,7 @@ class ContinuationIndex:
         panel: Panel,
         recipe: Recipe,
         embedding: Embedding,
+        kernel: Kernel = FULL,
         *,
         stride: int = 1,
         neighbours: int | None = None,
@@ -99,6 +65,7 @@ class ContinuationIndex:
         self.recipe = recipe
         self.neighbours = neighbours
         self.embedding = embedding
+        self.kernel = kernel
         self.windows = Windows(panel, recipe.lookback, recipe.horizon, stride=stride)
         self.units = recipe.units(panel)
         self._make_room(stored)
@@ -124,6 +91,8 @@ class ContinuationIndex:
         rows = count if stored is None else 0
         self._vectors: NDArray[np.float32] = np.empty((rows, width), dtype=np.float32)
         parts = summarise(one).shape[1]
+        if self.recipe.direct is not None:
+            parts += self.recipe.horizon
         self.summaries: NDArray[np.float32] = np.empty((count, parts), dtype=np.float32)
         self.bases: Values = np.empty(count)
         self.scales: Values = np.empty(count)
@@ -150,7 +119,12 @@ class ContinuationIndex:
         base, scale = normaliser.measure(past, self.units[self.windows.series_of(rows)])
         # Without their base, numbers are small enough for float32 whatever level a series is at.
         past = normaliser.apply(past, base, scale)
-        self.summaries[rows], self.bases[rows], self.scales[rows] = summarise(past), base, scale
+        summary = summarise(past)
+        if self.recipe.direct is not None:
+            origins = Origins(self.windows.series_of(rows), self.windows.origin_steps(rows))
+            said = self.recipe.direct.expect(self.windows.panel, origins)
+            summary = np.column_stack([summary, normaliser.apply(said, base, scale)])
+        self.summaries[rows], self.bases[rows], self.scales[rows] = summary, base, scale
         if embed:
             future = normaliser.apply(self.windows.futures(rows), base, scale)
             vectors = torch.from_numpy(self.embedding.hold(past, future))
@@ -178,25 +152,26 @@ class ContinuationIndex:
             )
         return counts
 
-    def ask(self, panel: Panel, origins: Origins) -> tuple[NDArray[np.float32], Values]:
-        """Unit vectors of the windows up to each origin, [O, D], and their scales, [O]."""
+    def ask(self, panel: Panel, origins: Origins) -> Asked:
+        """Turn the windows up to each origin into what the index is asked with."""
         past = pasts(panel, origins, self.recipe.lookback)
         unit = self.recipe.units(panel)[origins.series]
         base, scale = self.recipe.normaliser.measure(past, unit)
         vectors = self.embedding.ask(self.recipe.normaliser.apply(past, base, scale))
-        return normalize(torch.from_numpy(vectors)).float().numpy(), scale
+        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
+        return Asked(normalize(torch.from_numpy(vectors)).float().numpy(), lengths, scale)
 
-    def recall(self, panel: Panel, origins: Origins, scale: float | None = None) -> Recalled:
+    def recall(self, panel: Panel, origins: Origins, kernel: Kernel | None = None) -> Recalled:
         """Weigh everything that was complete at each origin.
 
         Args:
             panel: Holds the windows that ask.
             origins: Where they end.
-            scale: Of the softmax; None for the embedding's own.
+            kernel: How near becomes how heavy; None for the index's own.
         """
-        weigh = self._weigh_all if self.neighbours is None else self._weigh_nearest
+        kernel = kernel or self.kernel
         parts = [
-            weigh(panel, origins[start : start + _QUERIES], scale or self.embedding.scale)
+            self._recall(panel, origins[start : start + _QUERIES], kernel)
             for start in range(0, len(origins), _QUERIES)
         ]
         return Recalled(
@@ -208,28 +183,42 @@ class ContinuationIndex:
     def weights(self, panel: Panel, origins: Origins) -> NDArray[np.float64]:
         """Weight of every window for one origin, [N]; those it may not see weigh nothing."""
         weights = np.zeros(len(self))
-        if self.neighbours is None:
+        if isinstance(self.kernel, Softmax) and self.neighbours is None:
             count = int(self.upto(origins)[0])
-            cosine = self.index.vectors[:count].astype(np.float64) @ self.ask(panel, origins)[0][0]
-            rows = np.arange(count)
+            asked = self.ask(panel, origins)
+            logits = self.index.vectors[:count].astype(np.float64) @ asked.vectors[0]
+            logits *= self.kernel.sharpness(self.embedding)
+            weights[:count] = _softmax(logits, np.zeros(1, dtype=np.int64), np.array([count]))
         else:
-            vectors, _ = self.ask(panel, origins)
-            found = self.index.search(vectors, self.neighbours, upto=self.upto(origins))
-            cosine, rows = found.similarity.astype(np.float64), found.rows
-        logits = self.embedding.scale * cosine
-        weights[rows] = _softmax(logits, np.zeros(1, dtype=np.int64), np.array([len(rows)]))
+            near = self.nearest(panel, origins, self.kernel)
+            weights[near.rows] = near.weights
         return weights
+
+    def nearest(self, panel: Panel, origins: Origins, kernel: Kernel) -> Weighed:
+        """The nearest windows of each origin and what they weigh."""
+        asked = self.ask(panel, origins)
+        count = self.neighbours or kernel.neighbours or len(self)
+        found = self.index.search(asked.vectors, count, upto=self.upto(origins))
+        starts, cosine = found.offsets[:-1], found.similarity.astype(np.float64)
+        logits = kernel.logits(self.embedding, cosine, asked.lengths, starts)
+        weights = _softmax(logits, starts, found.counts)
+        return Weighed(found.rows, weights, found.offsets, asked.scales)
 
     def futures(self, rows: Steps | slice) -> Values:
         """Continuations less the base of the window before them, in its unit, [B, H]."""
         futures = self.windows.futures(rows)
         return self.recipe.normaliser.apply(futures, self.bases[rows], self.scales[rows])
 
-    def _weigh_all(self, panel: Panel, origins: Origins, scale: float) -> Recalled:
+    def _recall(self, panel: Panel, origins: Origins, kernel: Kernel) -> Recalled:
+        if isinstance(kernel, Softmax) and self.neighbours is None:
+            return self._weigh_all(panel, origins, kernel)
+        return self._weigh_nearest(panel, origins, kernel)
+
+    def _weigh_all(self, panel: Panel, origins: Origins, kernel: Softmax) -> Recalled:
         counts = torch.from_numpy(self.upto(origins))
-        vectors, scales = self.ask(panel, origins)
+        asked = self.ask(panel, origins)
         kind = torch.float64 if len(origins) <= _PRECISE_QUERIES else torch.float32
-        queries = torch.from_numpy(vectors).to(kind) * scale
+        queries = torch.from_numpy(asked.vectors).to(kind) * kernel.sharpness(self.embedding)
         held = torch.from_numpy(self.index.stored.vectors)
         total = _Running(len(origins), self.recipe.horizon + self.summaries.shape[1], kind)
         for start in range(0, int(counts.max()), _BLOCK):
@@ -241,20 +230,17 @@ class ContinuationIndex:
             said = np.column_stack([self.futures(rows), self.summaries[rows]])
             total.add(logits, torch.from_numpy(said).to(kind))
         mean, effective = total.finish()
-        return self._recalled(mean * scales[:, None], effective)
+        return self._recalled(mean * asked.scales[:, None], effective)
 
-    def _weigh_nearest(self, panel: Panel, origins: Origins, scale: float) -> Recalled:
-        vectors, scales = self.ask(panel, origins)
-        found = self.index.search(vectors, self.neighbours or 1, upto=self.upto(origins))
-        starts = found.offsets[:-1]
-        weights = _softmax(scale * found.similarity.astype(np.float64), starts, found.counts)
+    def _weigh_nearest(self, panel: Panel, origins: Origins, kernel: Kernel) -> Recalled:
+        near = self.nearest(panel, origins, kernel)
         # Neighbouring origins share neighbours: each is read once, however many it answers.
-        rows, place = np.unique(found.rows, return_inverse=True)
+        rows, place = np.unique(near.rows, return_inverse=True)
         said = np.column_stack([self.futures(rows), self.summaries[rows]])
         shape = (len(origins), len(rows))
-        mean = csr_array((weights, place, found.offsets), shape=shape) @ said
-        effective = 1 / np.add.reduceat(weights**2, starts)
-        return self._recalled(mean * scales[:, None], effective)
+        mean = csr_array((near.weights, place, near.offsets), shape=shape) @ said
+        effective = 1 / np.add.reduceat(near.weights**2, near.offsets[:-1])
+        return self._recalled(mean * near.scales[:, None], effective)
 
     def _recalled(self, mean: Values, effective: Values) -> Recalled:
         horizon = self.recipe.horizon

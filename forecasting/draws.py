@@ -13,6 +13,7 @@ import torch
 
 from .continuations import ContinuationIndex
 from .holdout import slices
+from .kernels import Softmax
 from .levels import Level
 from .origins import Origins
 from .panel import Panel, Values
@@ -46,26 +47,26 @@ def draw_windows(
     index: ContinuationIndex, panel: Panel, origins: Origins, count: int
 ) -> tuple[Steps, Values]:
     """Rows of the windows that each origin draws, [O, M], and scales of the origins, [O]."""
-    counts = index.upto(origins)
-    vectors, scales = index.ask(panel, origins)
     drawn = np.empty((len(origins), count), dtype=np.int64)
-    if index.neighbours is not None:
-        found = index.index.search(vectors, index.neighbours, upto=counts)
+    kernel = index.kernel
+    if index.neighbours is not None or not isinstance(kernel, Softmax):
+        near = index.nearest(panel, origins, kernel)
         for query in range(len(origins)):
-            near = slice(*found.offsets[query : query + 2])
-            weights = np.exp(index.embedding.scale * (found.similarity[near].astype(float) - 1))
-            drawn[query] = found.rows[near][_systematic(torch.from_numpy(weights)[None], count)[0]]
-        return drawn, scales
+            own = slice(*near.offsets[query : query + 2])
+            weights = torch.from_numpy(near.weights[own])
+            drawn[query] = near.rows[own][_systematic(weights[None], count)[0]]
+        return drawn, near.scales
+    counts, asked = index.upto(origins), index.ask(panel, origins)
     most = int(counts.max())
     held = torch.from_numpy(index.index.stored.vectors[:most])
-    queries = torch.from_numpy(vectors) * index.embedding.scale
+    queries = torch.from_numpy(asked.vectors) * kernel.sharpness(index.embedding)
     for part in slices(len(origins), max(1, _HELD // most)):
         logits = queries[part] @ held.T
         upto = torch.from_numpy(counts[part])
         if int(upto.min()) < most:
             logits.masked_fill_(torch.arange(most)[None] >= upto[:, None], -torch.inf)
         drawn[part] = _systematic(torch.softmax(logits, dim=1, dtype=torch.float64), count)
-    return drawn, scales
+    return drawn, asked.scales
 
 
 def _systematic(weights: torch.Tensor, count: int) -> Steps:

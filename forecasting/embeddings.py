@@ -41,6 +41,15 @@ class Embedding(Protocol):
         """Vectors of what history showed, [N, L] and [N, H] -> [N, D]."""
         ...
 
+    def squares(self, cosine: NDArray[Any], lengths: Values) -> Values:
+        """Squared distances that cosines stand for.
+
+        Args:
+            cosine: Of a vector that asks and one that is held.
+            lengths: Of the vectors that ask, before they were put on the sphere.
+        """
+        ...
+
 
 class LearnedEmbedding:
     """Two towers: one for the window that asks, one for the continuation that answers.
@@ -71,6 +80,10 @@ class LearnedEmbedding:
     def hold(self, pasts: Values, futures: Values) -> NDArray[Any]:  # noqa: D102
         held = futures if self.holds == "continuation" else pasts
         return self.towers.encode_candidates(_padded(held)).numpy()[: len(held)]
+
+    def squares(self, cosine: NDArray[Any], lengths: Values) -> Values:  # noqa: D102
+        del lengths
+        return 2.0 - 2.0 * cosine.astype(np.float64)
 
 
 class RawEmbedding:
@@ -112,10 +125,14 @@ class RawEmbedding:
         del futures
         x = pasts * self.unit
         square = (x**2).sum(axis=1)
-        # A window longer than any that was seen lands inside the sphere's shadow: farther, never
-        # nearer, than it is.
+        # A window longer than any that was seen has no rest left and is longer than the others.
         rest = np.sqrt(np.maximum(self.reach**2 - square - square**2 / 4, 0.0))
         return np.column_stack([x, -square / 2, rest])
+
+    def squares(self, cosine: NDArray[Any], lengths: Values) -> Values:  # noqa: D102
+        # The inner product is (|q|^2 - distance^2) / 2, and the lifted q is 1 longer than q.
+        inner = self.reach * lengths * cosine.astype(np.float64)
+        return lengths**2 - 1 - 2 * inner
 
 
 def _padded(values: Values) -> torch.Tensor:

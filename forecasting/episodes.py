@@ -18,7 +18,7 @@ import polars as pl
 
 from ..core import SettingError
 from .continuations import ContinuationIndex
-from .levels import Level, summarise
+from .levels import Level
 from .origins import Origins, pasts
 from .panel import Panel, Values
 from .units import Steps
@@ -145,11 +145,11 @@ def explain_origin(
         raise SettingError(
             f"episodes start at 0 and min_gap at 1 row, found {episodes} and {min_gap}"
         )
-    vectors, scales = index.ask(panel, origin)
+    asked = index.ask(panel, origin)
     weights = index.weights(panel, origin)
     past = pasts(panel, origin, index.recipe.lookback)
-    base = level.base(summarise(past))[0]
-    scale = float(scales[0])
+    base = level.base(index.recipe.summarise(panel, origin))[0]
+    scale = float(asked.scales[0])
 
     def contribution(rows: Steps) -> Values:
         """Weighted mean of what these windows say, in units of the target."""
@@ -169,7 +169,7 @@ def explain_origin(
                 series_id=index.windows.panel.ids[int(index.windows.series_of(head)[0])],
                 start=stamps[0],
                 end=stamps[1],
-                similarity=float(index.index.vectors[head[0]] @ vectors[0]),
+                similarity=float(index.index.vectors[head[0]] @ asked.vectors[0]),
                 weight=float(weights[rows].sum()),
                 windows=len(rows),
                 scale=scale / float(index.scales[head[0]]),

@@ -102,6 +102,7 @@ def extend(model: Model, frame: Any) -> Model:
         panel,
         model.recipe_,
         model.embedding_,
+        model.kernel_,
         stride=model.stride,
         neighbours=model.neighbours,
         earlier=model.index_,
@@ -245,7 +246,7 @@ def _distances(model: RetrievalForecaster, origins: Origins, memory: int) -> Val
     index = model.index_
     found = []
     for part in batches(origins, _BATCH):
-        vectors, _ = index.ask(model.panel_, part)
+        vectors = index.ask(model.panel_, part).vectors
         known = Origins(part.series, np.minimum(part.steps, memory))
         nearest = index.index.search(vectors, 1, upto=index.upto(known))
         found.append(1 - nearest.similarity.astype(np.float64))

@@ -86,7 +86,7 @@ def choice_block(model: RetrievalForecaster) -> Table:
         model.choices_.group_by("embedding", "level", maintain_order=True)
         .first()
         .head(MOST_CHOICES)
-        .select("embedding", "level", "softness", "validation_mse")
+        .select("embedding", "normaliser", "level", "kernel", "validation_mse")
     )
     return Table(
         best.columns,
@@ -96,7 +96,7 @@ def choice_block(model: RetrievalForecaster) -> Table:
             "themselves."
         ),
         best={"validation_mse": "lower"},
-        decimals={"softness": 3, "validation_mse": 4},
+        decimals={"validation_mse": 4},
     )
 
 

@@ -2,52 +2,50 @@
 
 In: a long frame. Out: forecasts, intervals, and the episodes of history they are made of. Fitting
 trains two towers on (window, continuation) pairs from before a validation cut, chooses on the tail
-behind it which embedding, level and softness of weights serve best (raw windows stand among the
-candidates), and indexes every continuation there is. A forecast is
+behind it which embedding, level and kernel serve best (raw windows stand among the candidates),
+and indexes every continuation there is. A forecast is
 
     level(past) + sum over history of  weight * (continuation - level(its own past))
 
-with weights ``softmax(scale * cosine)`` that sum to one over everything complete at the origin.
+with weights that sum to one over everything complete at the origin. Where the level is a direct
+forecaster, history tells how far that one was off when things looked like this.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import Literal, Self, get_args
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from ..core import SettingError, TooFewNegatives, TooFewRows, TrainingHistory
+from .choice import RAW_NORMALISERS, embed_raw, tell_trials, try_all
 from .cold import explain_donors, find_donors, startable
-from .continuations import ContinuationIndex, Recipe
+from .continuations import ContinuationIndex
 from .draws import DRAWS, draw_lifts
-from .embeddings import Embedding, RawEmbedding
+from .embeddings import Embedding
 from .episodes import Explanation, explain_origin
 from .frames import Gaps
 from .frequency import Frequency
 from .holdout import HeldOut
-from .levels import Level, LevelKind, check_level, fit_levels, summarise
+from .kernels import Kernel, Softmax
+from .levels import Level, LevelKind, check_level, direct_level, fit_levels, of_kind
 from .model import Forecaster
 from .normalisers import Normaliser, training_deviations
 from .origins import Origins, complete, pasts
 from .pairs import PairPolicy
 from .panel import Panel, Values
+from .recipe import Recipe
 from .retrieval_store import load_retrieval, save_retrieval
-from .skill import level_errors
 from .towers import TowerSettings, retrain_towers, train_towers
 from .units import Steps
 from .windows import Windows
 
 EmbeddingKind = Literal["auto", "learned", "raw"]
-SOFTNESS = (1.0,)
-"""The learned temperature serves as it is: at it, and only at it, the softmax of scores is a
-density ratio, and its weights are a forecast distribution."""
-RAW_SOFTNESS = tuple(0.125 * 2**power for power in range(12))
-"""The same for raw windows, whose scale nobody learned."""
-CHOICE_ORIGINS = 768
 
 
 class RetrievalForecaster(Forecaster):
@@ -59,8 +57,11 @@ class RetrievalForecaster(Forecaster):
         embedding: ``learned`` towers, ``raw`` windows, or ``auto``: whichever wins on validation.
         pairs: What the towers learn from: ``continuation`` (default), ``augmentation`` or
             ``adjacency``.
-        level: What continuations hang on: ``mean``, ``last``, ``trailing``, or ``auto``.
-        normaliser: Takes base and scale off windows before they are embedded.
+        level: What continuations hang on: ``mean``, ``last``, ``recent``, ``trailing``,
+            ``halfway``, or ``auto``; or a direct forecaster of this horizon that looks back no
+            farther: then history corrects it by how it erred in windows like this one.
+        normaliser: Takes base and scale off windows before they are embedded; None takes the
+            mean off, and tries ``z`` too for raw windows.
         towers: Shape and training of the towers.
         neighbours: Make each forecast of the K nearest windows only; None weighs all of history,
             which is a little more accurate and harder to read.
@@ -70,7 +71,8 @@ class RetrievalForecaster(Forecaster):
 
     Attributes:
         choices_: What was tried on validation and what it scored, best first.
-        embedding_, level_: What serves.
+        recipe_, embedding_, kernel_, level_: What serves.
+        direct_: The direct forecaster that continuations hang on, fitted; None where they do not.
         index_: Every continuation.
 
     Raises:
@@ -86,7 +88,7 @@ class RetrievalForecaster(Forecaster):
         *,
         embedding: EmbeddingKind = "auto",
         pairs: PairPolicy = "continuation",
-        level: LevelKind | Literal["auto"] = "auto",
+        level: LevelKind | Forecaster | Literal["auto"] = "auto",
         normaliser: Normaliser | None = None,
         towers: TowerSettings | None = None,
         neighbours: int | None = None,
@@ -99,12 +101,14 @@ class RetrievalForecaster(Forecaster):
         super().__init__(horizon, lookback=lookback, freq=freq, gaps=gaps, alias=alias)
         if embedding not in get_args(EmbeddingKind):
             raise SettingError(f"embedding {embedding!r} is not auto, learned or raw")
-        if level != "auto":
+        if isinstance(level, Forecaster):
+            _check_direct(level, horizon, lookback)
+        elif level != "auto":
             check_level(level)
         self.embedding = embedding
         self.pairs: PairPolicy = pairs
         self.level = level
-        self.normaliser = normaliser or Normaliser("mean")
+        self.normaliser = normaliser
         self.towers = towers or TowerSettings()
         if neighbours is not None and neighbours < 1:
             raise SettingError(f"neighbours starts at 1, found {neighbours}; None weighs all")
@@ -120,41 +124,59 @@ class RetrievalForecaster(Forecaster):
                 f"no series has {self.lookback} + {self.horizon} complete rows before the "
                 "validation tail; shorten the lookback or the horizon, or close the gaps"
             )
-        self.embedding_: Embedding
-        self.level_: Level
+        self.direct_ = copy.deepcopy(self.level) if isinstance(self.level, Forecaster) else None
+        if self.direct_ is not None:
+            self.direct_.rehearse(panel, held)
+            self.direct_.attach(panel)
         units = training_deviations(held.before)
-        self.recipe_ = Recipe(
+        recipe = Recipe(
             self.lookback,
             self.horizon,
-            self.normaliser,
+            self.normaliser or Normaliser("mean"),
             dict(zip(held.before.ids, units.tolist(), strict=True)),
+            self.direct_,
         )
-        levels = fit_levels(windows, units)
+        levels = self._levels(windows, units)
         self.history_: TrainingHistory | None = None
-        candidates = self._embeddings(panel, held, levels)
-        self.choices_ = self._choose(panel, held, levels, candidates)
+        indexes = [
+            self._index(panel, one, embedding, Softmax())
+            for one, embedding in self._embeddings(panel, held, recipe, levels)
+        ]
+        trials = try_all(indexes, panel, held, levels)
+        best = trials[0]
+        self.recipe_, self.embedding_ = best.recipe, best.embedding
+        self.kernel_, self.level_ = best.kernel, levels[best.level]
+        self.choices_ = tell_trials(trials)
 
     def learn(self, panel: Panel) -> None:
         """Learn towers and level again on all rows; what was chosen stays chosen."""
         self.learned_until_ = int(panel.end_steps.max())
         windows = Windows(panel, self.lookback, self.horizon)
-        self.level_ = fit_levels(windows, self.recipe_.units(panel))[self.level_.kind]
+        if self.direct_ is not None:
+            self.direct_.learn(panel)
+        self.level_ = self._levels(windows, self.recipe_.units(panel))[self.level_.name]
         if self.history_ is not None and self.embedding_.name == "learned":
-            softness = float(self.choices_["softness"][0])
-            again = retrain_towers(
+            self.embedding_ = retrain_towers(
                 panel, self.recipe_, self.pairs, self.towers, self.seed, self.history_
             )
-            again.scale *= softness
-            self.embedding_ = again
 
     def attach(self, panel: Panel) -> None:
         """Index every complete window of the panel, in the order they became complete."""
-        self.index_ = self._index(panel, self.embedding_)
+        if self.direct_ is not None:
+            self.direct_.attach(panel)
+        self.index_ = self._index(panel, self.recipe_, self.embedding_, self.kernel_)
 
-    def _index(self, panel: Panel, embedding: Embedding) -> ContinuationIndex:
+    def _index(
+        self, panel: Panel, recipe: Recipe, embedding: Embedding, kernel: Kernel
+    ) -> ContinuationIndex:
         return ContinuationIndex(
-            panel, self.recipe_, embedding, stride=self.stride, neighbours=self.neighbours
+            panel, recipe, embedding, kernel, stride=self.stride, neighbours=self.neighbours
         )
+
+    def _levels(self, windows: Windows, units: Values) -> dict[str, Level]:
+        if isinstance(self.level, Forecaster):
+            return direct_level(self.lookback, self.horizon)
+        return of_kind(fit_levels(windows, units), self.level)
 
     def latest_candidates(self, steps: Steps) -> list[int | None]:
         """Latest row of a continuation that was complete at each step."""
@@ -172,24 +194,22 @@ class RetrievalForecaster(Forecaster):
         mean = np.empty((len(origins), self.horizon))
         if whole.any():
             recalled = self.index_.recall(panel, origins[whole])
-            base = self.level_.base(summarise(past[whole]))
+            base = self.level_.base(self.recipe_.summarise(panel, origins[whole]))
             mean[whole] = base + recalled.future - self.level_.base(recalled.summary)
         for place in np.flatnonzero(~whole).tolist():
             mean[place] = find_donors(self.index_, panel, origins[place : place + 1]).mean()
         return mean
 
     def draws(self, panel: Panel, origins: Origins, mean: Values) -> Values:
-        """Continuations drawn by their weights, hung on the level of each past, [O, M, H]."""
-        past = pasts(panel, origins, self.lookback)
-        whole = complete(past)
+        """Continuations drawn by their weights, moved so that their mean is the forecast's."""
+        whole = complete(pasts(panel, origins, self.lookback))
         drawn = np.empty((len(origins), DRAWS, mean.shape[1]))
         if whole.any():
-            base = self.level_.base(summarise(past[whole]))
-            lifts = draw_lifts(self.index_, self.level_, panel, origins[whole])
-            drawn[whole] = base[:, None] + lifts
+            drawn[whole] = draw_lifts(self.index_, self.level_, panel, origins[whole])
         for place in np.flatnonzero(~whole).tolist():
             drawn[place] = find_donors(self.index_, panel, origins[place : place + 1]).draws(DRAWS)
-        return drawn
+        moved: Values = drawn + (mean - drawn.mean(axis=1))[:, None]
+        return moved
 
     def explain(
         self, series_id: Hashable | None = None, *, episodes: int = 8, min_gap: int | None = None
@@ -246,56 +266,36 @@ class RetrievalForecaster(Forecaster):
         return load_retrieval(cls, path)
 
     def _embeddings(
-        self, panel: Panel, held: HeldOut, levels: Mapping[LevelKind, Level]
-    ) -> list[Embedding]:
-        found: list[Embedding] = []
+        self, panel: Panel, held: HeldOut, recipe: Recipe, levels: Mapping[str, Level]
+    ) -> list[tuple[Recipe, Embedding]]:
+        found: list[tuple[Recipe, Embedding]] = []
         if self.embedding != "learned":
             windows = Windows(held.before, self.lookback, self.horizon)
-            found.append(self._raw(windows))
+            tried = RAW_NORMALISERS if self.normaliser is None else (self.normaliser,)
+            recipes = [replace(recipe, normaliser=normaliser) for normaliser in tried]
+            found += [(one, embed_raw(one, windows)) for one in recipes]
         if self.embedding != "raw":
+            usual = {name: one for name, one in levels.items() if one.span is None} or levels
             try:
                 learned, self.history_ = train_towers(
-                    panel, held, self.recipe_, levels, self.pairs, self.towers, self.seed
+                    panel, held, recipe, usual, self.pairs, self.towers, self.seed
                 )
-                found.append(learned)
+                found.append((recipe, learned))
             except TooFewNegatives:
                 if self.embedding == "learned":
                     raise
         return found
 
-    def _raw(self, windows: Windows) -> RawEmbedding:
-        rows = np.arange(0, len(windows), max(1, len(windows) // 8192))
-        past = windows.pasts(rows)
-        unit = self.recipe_.units(windows.panel)[windows.series_of(rows)]
-        base, scale = self.normaliser.measure(past, unit)
-        return RawEmbedding.around(self.normaliser.apply(past, base, scale))
 
-    def _choose(
-        self,
-        panel: Panel,
-        held: HeldOut,
-        levels: Mapping[LevelKind, Level],
-        embeddings: list[Embedding],
-    ) -> pl.DataFrame:
-        """Try embeddings, softness and levels on the tail; keep the best."""
-        origins = held.origins[:: max(1, len(held.origins) // CHOICE_ORIGINS)]
-        kept = levels if self.level == "auto" else {self.level: levels[self.level]}
-        trials: list[tuple[float, Embedding, float, LevelKind]] = []
-        for embedding in embeddings:
-            index = self._index(panel, embedding)
-            for softness in RAW_SOFTNESS if embedding.name == "raw" else SOFTNESS:
-                scale = softness * embedding.scale
-                _, errors = level_errors(index, panel, origins, kept, scale)
-                trials += [(error, embedding, softness, kind) for kind, error in errors.items()]
-        trials.sort(key=lambda trial: trial[0])
-        _, self.embedding_, softness, kind = trials[0]
-        self.embedding_.scale *= softness
-        self.level_ = levels[kind]
-        return pl.DataFrame(
-            {
-                "embedding": [trial[1].name for trial in trials],
-                "level": [trial[3] for trial in trials],
-                "softness": [trial[2] for trial in trials],
-                "validation_mse": [trial[0] for trial in trials],
-            }
+def _check_direct(direct: Forecaster, horizon: int, lookback: int) -> None:
+    if direct.family == "retrieval":
+        raise SettingError(
+            f"continuations cannot hang on {direct.alias}, which has an index of its own and no "
+            "forecast from before it was complete; pass a direct or a naive forecaster"
+        )
+    if direct.horizon != horizon or direct.lookback > lookback:
+        raise SettingError(
+            f"continuations of {horizon} steps after {lookback} rows cannot hang on "
+            f"{direct.alias}, which forecasts {direct.horizon} steps from {direct.lookback} rows; "
+            "give it the same horizon and no longer lookback"
         )

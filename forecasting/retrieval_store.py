@@ -16,13 +16,17 @@ import torch
 
 from ..core import ExactIndex, Packed, build_dual, describe_dual, load_bundle, save_bundle
 from .calibration_store import pack_calibration, unpack_calibration
-from .continuations import ContinuationIndex, Recipe
+from .continuations import ContinuationIndex
+from .direct_store import pack_direct, unpack_direct
 from .embeddings import Embedding, LearnedEmbedding, RawEmbedding
 from .frequency import Frequency
+from .kernels import build_kernel, describe_kernel
 from .levels import Level
+from .model import Forecaster
 from .normalisers import Normaliser
 from .panel import Panel
 from .panel_store import pack_panel, unpack_panel
+from .recipe import Recipe
 from .towers import TowerSettings
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
 KIND = "retrieval-forecaster"
 _TOWERS = "towers."
+_DIRECT = "direct."
 
 Fitted = TypeVar("Fitted", bound="RetrievalForecaster")
 
@@ -58,10 +63,16 @@ def pack_retrieval(model: RetrievalForecaster) -> Packed:
     config: dict[str, Any] = {
         "settings": _settings(model),
         "embedding": embedding_settings,
-        "level": model.level_.kind,
+        "kernel": describe_kernel(model.kernel_),
+        "normaliser": asdict(model.recipe_.normaliser),
+        "level": {"kind": model.level_.kind, "span": model.level_.span},
         "learned_until": model.learned_until_,
         **packed.config,
     }
+    if model.direct_ is not None:
+        kind, direct = pack_direct(model.direct_)
+        config["direct"] = {"kind": kind, "config": direct.config}
+        tensors |= {f"{_DIRECT}{name}": tensor for name, tensor in direct.tensors.items()}
     tables = {
         "units": pl.DataFrame({"id": list(names), "unit": list(units)}),
         "choices": model.choices_,
@@ -85,20 +96,32 @@ def unpack_retrieval(cls: type[Fitted], packed: Packed, panel: Panel) -> Fitted:
     settings = dict(packed.config["settings"])
     freq = settings.pop("freq")
     towers = settings.pop("towers")
+    normaliser = settings.pop("normaliser")
+    direct = _unpack_direct(packed)
+    if direct is not None:
+        settings["level"] = direct
     model = cls(
-        **{key: value for key, value in settings.items() if key != "normaliser"},
+        **settings,
         freq=None if freq is None else Frequency(**freq),
-        normaliser=Normaliser(**settings["normaliser"]),
+        normaliser=None if normaliser is None else Normaliser(**normaliser),
         towers=TowerSettings(**{**towers, "hidden": tuple(towers["hidden"])}),
     )
     model.panel_ = panel
+    model.direct_ = direct
     model.embedding_ = _unpack_embedding(packed.config["embedding"], packed.tensors)
-    model.level_ = Level(
-        packed.config["level"], packed.tensors["level.coefficients"].numpy().copy()
-    )
+    level = packed.config["level"]
+    coefficients = packed.tensors["level.coefficients"].numpy().copy()
+    model.level_ = Level(level["kind"], coefficients, level["span"])
+    model.kernel_ = build_kernel(packed.config["kernel"])
     units = packed.tables["units"]
     deviations = dict(zip(units["id"].to_list(), units["unit"].to_list(), strict=True))
-    model.recipe_ = Recipe(model.lookback, model.horizon, model.normaliser, deviations)
+    model.recipe_ = Recipe(
+        model.lookback,
+        model.horizon,
+        Normaliser(**packed.config["normaliser"]),
+        deviations,
+        direct,
+    )
     model.history_ = None
     model.learned_until_ = packed.config["learned_until"]
     model.choices_ = packed.tables["choices"]
@@ -107,6 +130,7 @@ def unpack_retrieval(cls: type[Fitted], packed: Packed, panel: Panel) -> Fitted:
         model.panel_,
         model.recipe_,
         model.embedding_,
+        model.kernel_,
         stride=model.stride,
         neighbours=model.neighbours,
         stored=stored,
@@ -121,8 +145,8 @@ def _settings(model: RetrievalForecaster) -> dict[str, Any]:
         "lookback": model.lookback,
         "embedding": model.embedding,
         "pairs": model.pairs,
-        "level": model.level,
-        "normaliser": asdict(model.normaliser),
+        "level": "auto" if model.direct_ is not None else model.level,
+        "normaliser": None if model.normaliser is None else asdict(model.normaliser),
         "towers": asdict(model.towers),
         "neighbours": model.neighbours,
         "stride": model.stride,
@@ -131,6 +155,18 @@ def _settings(model: RetrievalForecaster) -> dict[str, Any]:
         "alias": model.alias,
         "seed": model.seed,
     }
+
+
+def _unpack_direct(packed: Packed) -> Forecaster | None:
+    stored = packed.config.get("direct")
+    if stored is None:
+        return None
+    tensors = {
+        name.removeprefix(_DIRECT): tensor
+        for name, tensor in packed.tensors.items()
+        if name.startswith(_DIRECT)
+    }
+    return unpack_direct(stored["kind"], Packed(dict(stored["config"]), tensors, {}))
 
 
 def _pack_embedding(embedding: Embedding) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:

@@ -12,19 +12,20 @@ from collections.abc import Mapping
 import numpy as np
 
 from .continuations import ContinuationIndex
-from .levels import Level, LevelKind, summarise
-from .origins import Origins, futures, pasts
+from .kernels import Kernel
+from .levels import Level
+from .origins import Origins, futures
 from .panel import Panel
 
-Errors = dict[LevelKind, float]
+Errors = dict[str, float]
 
 
 def level_errors(
     index: ContinuationIndex,
     panel: Panel,
     origins: Origins,
-    levels: Mapping[LevelKind, Level],
-    scale: float | None = None,
+    levels: Mapping[str, Level],
+    kernel: Kernel | None = None,
 ) -> tuple[Errors, Errors]:
     """Errors of every level, alone and with what the index recalls.
 
@@ -33,20 +34,20 @@ def level_errors(
         panel: Holds pasts and truth.
         origins: Held-out origins.
         levels: The levels to try.
-        scale: Of the softmax; None for the embedding's own.
+        kernel: How near becomes how heavy; None for the index's own.
 
     Returns:
-        Mean squared error of the level alone, and of level plus retrieval, by kind.
+        Mean squared error of the level alone, and of level plus retrieval, by name.
     """
-    recalled = index.recall(panel, origins, scale)
+    recalled = index.recall(panel, origins, kernel)
     unit = index.recipe.units(panel)[origins.series][:, None]
     truth = futures(panel, origins, index.recipe.horizon)
-    summary = summarise(pasts(panel, origins, index.recipe.lookback))
+    summary = index.recipe.summarise(panel, origins)
     alone: Errors = {}
     together: Errors = {}
-    for kind, level in levels.items():
+    for name, level in levels.items():
         base = level.base(summary)
         lift = recalled.future - level.base(recalled.summary)
-        alone[kind] = float(np.mean(((base - truth) / unit) ** 2))
-        together[kind] = float(np.mean(((base + lift - truth) / unit) ** 2))
+        alone[name] = float(np.mean(((base - truth) / unit) ** 2))
+        together[name] = float(np.mean(((base + lift - truth) / unit) ** 2))
     return alone, together

@@ -24,12 +24,13 @@ from ..core import (
     TrainingHistory,
     VectorEncoder,
 )
-from .continuations import ContinuationIndex, Recipe
+from .continuations import ContinuationIndex
 from .embeddings import LearnedEmbedding
 from .holdout import HeldOut
-from .levels import Level, LevelKind
+from .levels import Level
 from .pairs import PairPolicy, WindowPairs
 from .panel import Panel
+from .recipe import Recipe
 from .skill import level_errors
 from .windows import Windows
 
@@ -65,7 +66,7 @@ def train_towers(
     panel: Panel,
     held: HeldOut,
     recipe: Recipe,
-    levels: Mapping[LevelKind, Level],
+    levels: Mapping[str, Level],
     policy: PairPolicy,
     settings: TowerSettings,
     seed: int,

@@ -101,20 +101,36 @@ def naive_neighbours(
 
 
 def naive_base(past: list[float], kind: str, coefficients: list[list[float]]) -> list[float]:
-    """The level of a past at every step: its mean, its last value, or a mix of trailing means."""
-    means = [sum(past) / len(past)]
-    span = 1
-    while span < len(past) or span == 1:
-        means.append(sum(past[-span:]) / span)
-        span *= 2
+    """The level of a past at every step: a mean of it, its last value, or a mix of means."""
+    spans = [span for span in range(1, len(past)) if _is_span(span)] or [1]
+    means = [sum(past) / len(past), *(sum(past[-span:]) / span for span in spans)]
     if kind == "mean":
         return [means[0]] * len(coefficients[0])
     if kind == "last":
         return [past[-1]] * len(coefficients[0])
+    if kind.startswith("recent"):
+        span = int(kind.split()[1])
+        return [sum(past[-span:]) / span] * len(coefficients[0])
     return [
         sum(means[part] * coefficients[part][h] for part in range(len(means)))
         for h in range(len(coefficients[0]))
     ]
+
+
+def _is_span(span: int) -> bool:
+    """Once, three or seven times a power of two."""
+    while span % 2 == 0:
+        span //= 2
+    return span in (1, 3, 7)
+
+
+def naive_relative(squares: list[float], reach: float, neighbours: int) -> list[float]:
+    """Weights of squared distances, each measured by the smallest, of the nearest alone."""
+    near = sorted(squares)[: min(neighbours, len(squares))]
+    powers = [
+        math.exp(-(one / near[0] - 1) / reach) if one <= near[-1] else 0.0 for one in squares
+    ]
+    return [power / sum(powers) for power in powers]
 
 
 def naive_weights(

@@ -69,7 +69,7 @@ class Regimes:
 
     def label(self, panel: Panel, origins: Origins) -> Steps:
         """Regime at each origin of any panel, from the rows up to it alone, [O]."""
-        vectors, _ = self.model.index_.ask(panel, origins)
+        vectors = self.model.index_.ask(panel, origins).vectors
         return _closest(vectors.astype(np.float64), self.centres)
 
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from operator import mul
 
 import numpy as np
 import pytest
 from likewise.core import LeakError, StaleIndex
 from likewise.forecasting import Normaliser, RetrievalForecaster
 from likewise.forecasting import continuations as continuations_module
-from likewise.forecasting.continuations import ContinuationIndex, Recipe
+from likewise.forecasting.continuations import ContinuationIndex
 from likewise.forecasting.embeddings import RawEmbedding
+from likewise.forecasting.kernels import Relative, Softmax
 from likewise.forecasting.levels import LevelKind
 from likewise.forecasting.normalisers import Kind
 from likewise.forecasting.origins import Origins, complete, origins_at, pasts
+from likewise.forecasting.recipe import Recipe
 
 from tests.forecasting.planted import HORIZON, LOOKBACK, SMALL, panel_of, wave
 from tests.naive import naive_windows
 from tests.naive_forecasting import (
     naive_deviation,
     naive_measure,
+    naive_relative,
     naive_retrieval,
     naive_weights,
 )
@@ -44,6 +49,7 @@ def unit(vector: np.ndarray) -> list[float]:
         ("raw", "z", "last", None),
         ("raw", "none", "mean", None),
         ("raw", "mean", "halfway", 7),
+        ("raw", "mean", "recent", None),
         ("raw", "z", "last", 10_000),
         ("learned", "mean", "last", None),
         ("learned", "z", "trailing", 3),
@@ -84,8 +90,17 @@ def test_forecasts_are_those_of_the_slow_twin(
         past = before[place].tolist()
         known = sum(window[0] <= step for window in windows)
         base, scale = naive_measure(past, kind, units[number])
-        asked = unit(model.embedding_.ask((np.array([past]) - base) / scale)[0])
-        weights = naive_weights(asked, held[:known], model.embedding_.scale, neighbours)
+        lifted = model.embedding_.ask((np.array([past]) - base) / scale)[0]
+        asked = unit(lifted)
+        if isinstance(model.kernel_, Relative):
+            inner = [sum(map(mul, asked, row)) for row in held[:known]]
+            length = np.array([math.sqrt(1 + sum(map(mul, lifted[:-2], lifted[:-2])))])
+            squares = [float(model.embedding_.squares(np.array([one]), length)[0]) for one in inner]
+            count = neighbours or model.kernel_.neighbours
+            weights = naive_relative(squares, model.kernel_.reach, count)
+        else:
+            sharpness = model.kernel_.softness * model.embedding_.scale
+            weights = naive_weights(asked, held[:known], sharpness, neighbours)
         expected = naive_retrieval(
             windows[:known],
             units,
@@ -93,7 +108,7 @@ def test_forecasts_are_those_of_the_slow_twin(
             weights,
             past,
             units[number],
-            level,
+            model.level_.name,
             model.level_.coefficients.tolist(),
         )
         np.testing.assert_allclose(found[place], expected, atol=2e-4 * units[number])
@@ -129,8 +144,8 @@ def test_the_effective_number_of_windows_is_between_one_and_all() -> None:
     panel = index.windows.panel
     origins = origins_at(panel, np.array([60]))[:1]
     known = int(index.upto(origins)[0])
-    assert index.recall(panel, origins, 1e-9).effective[0] == pytest.approx(known)
-    assert index.recall(panel, origins, 1e9).effective[0] == pytest.approx(1)
+    assert index.recall(panel, origins, Softmax(1e-11)).effective[0] == pytest.approx(known)
+    assert index.recall(panel, origins, Softmax(1e7)).effective[0] == pytest.approx(1)
 
 
 def test_an_origin_before_anything_was_complete_is_a_leak() -> None:

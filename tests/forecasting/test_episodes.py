@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from likewise.core import SettingError, UnknownId
 from likewise.forecasting import Normaliser, RetrievalForecaster
-from likewise.forecasting.continuations import ContinuationIndex, Recipe
+from likewise.forecasting.continuations import ContinuationIndex
 from likewise.forecasting.embeddings import RawEmbedding
 from likewise.forecasting.episodes import gather_episodes
+from likewise.forecasting.recipe import Recipe
 
 from tests.forecasting.planted import (
     HORIZON,

@@ -69,6 +69,13 @@ MODELS: dict[str, Callable[[], Forecaster]] = {
         )
         for level in LEVELS
     },
+    "corrected": partial(
+        RetrievalForecaster,
+        HORIZON,
+        LOOKBACK,
+        embedding="raw",
+        level=DirectRidge(HORIZON, LOOKBACK),
+    ),
     "raw nearest": partial(
         RetrievalForecaster, HORIZON, LOOKBACK, embedding="raw", neighbours=5, stride=2
     ),

@@ -245,7 +245,7 @@ def test_learned_beats_raw_where_most_of_a_window_says_nothing() -> None:
     towers = TowerSettings(steps=60, width=16, hidden=(32,), batch_size=256, learning_rate=1e-2)
     frame = long_frame({"a": (0, echo(1000, 0)), "b": (0, echo(1000, 1))})
     models = [
-        RetrievalForecaster(2, 24, embedding=kind, towers=towers, alias=kind)
+        RetrievalForecaster(2, 48, embedding=kind, towers=towers, alias=kind)
         for kind in ("raw", "auto")
     ]
     result = backtest(frame, models, horizon=2, n_windows=60, step_size=3)

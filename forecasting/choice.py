@@ -1,0 +1,100 @@
+"""The choice of how to serve, made on the validation tail.
+
+In: indexes of every embedding that may serve, and held-out origins. Out: what each embedding,
+kernel and level would have scored there, best first. To let another way be chosen, add it to the
+lists below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from .continuations import ContinuationIndex
+from .embeddings import Embedding, RawEmbedding
+from .holdout import HeldOut
+from .kernels import Kernel, Relative, Softmax
+from .levels import Level
+from .normalisers import Normaliser
+from .panel import Panel
+from .recipe import Recipe
+from .skill import level_errors
+from .windows import Windows
+
+LEARNED_KERNELS = (Softmax(),)
+"""The learned temperature serves as it is: at it, and only at it, the softmax of scores is a
+density ratio, and its weights are a forecast distribution."""
+ERROR_KERNELS = tuple(Softmax(2.0**-power) for power in range(7))
+"""How a direct forecaster erred is less clear than what followed: softer weights stand by."""
+RAW_KERNELS: tuple[Kernel, ...] = (
+    *(Softmax(0.125 * 2**power) for power in range(12)),
+    *(Relative(reach) for reach in (0.1, 0.3, 1.0, 3.0, 10.0)),
+)
+"""For raw windows, whose scale nobody learned."""
+RAW_NORMALISERS = (Normaliser("mean"), Normaliser("z"))
+CHOICE_ORIGINS = 768
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """One way to serve, and its mean squared error on the validation tail."""
+
+    recipe: Recipe
+    embedding: Embedding
+    kernel: Kernel
+    level: str
+    error: float
+
+
+def try_all(
+    indexes: Sequence[ContinuationIndex], panel: Panel, held: HeldOut, levels: Mapping[str, Level]
+) -> list[Trial]:
+    """Try every kernel and level with every index; best first.
+
+    Args:
+        indexes: One for each embedding.
+        panel: Holds pasts and truth.
+        held: Held-out origins; evenly thinned where there are many.
+        levels: The levels to try, by name.
+    """
+    origins = held.origins[:: max(1, len(held.origins) // CHOICE_ORIGINS)]
+    trials: list[Trial] = []
+    for index in indexes:
+        for kernel in _kernels(index):
+            _, errors = level_errors(index, panel, origins, levels, kernel)
+            trials += [
+                Trial(index.recipe, index.embedding, kernel, level, error)
+                for level, error in errors.items()
+            ]
+    return sorted(trials, key=lambda trial: trial.error)
+
+
+def _kernels(index: ContinuationIndex) -> Sequence[Kernel]:
+    if index.embedding.name == "raw":
+        return RAW_KERNELS
+    return LEARNED_KERNELS if index.recipe.direct is None else ERROR_KERNELS
+
+
+def tell_trials(trials: list[Trial]) -> pl.DataFrame:
+    """What was tried, as a table."""
+    return pl.DataFrame(
+        {
+            "embedding": [trial.embedding.name for trial in trials],
+            "normaliser": [trial.recipe.normaliser.kind for trial in trials],
+            "level": [trial.level for trial in trials],
+            "kernel": [str(trial.kernel) for trial in trials],
+            "validation_mse": [trial.error for trial in trials],
+        }
+    )
+
+
+def embed_raw(recipe: Recipe, windows: Windows) -> RawEmbedding:
+    """Raw windows on a sphere that holds those of history."""
+    rows = np.arange(0, len(windows), max(1, len(windows) // 8192))
+    past = windows.pasts(rows)
+    unit = recipe.units(windows.panel)[windows.series_of(rows)]
+    base, scale = recipe.normaliser.measure(past, unit)
+    return RawEmbedding.around(recipe.normaliser.apply(past, base, scale))
