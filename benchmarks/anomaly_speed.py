@@ -83,20 +83,26 @@ def compare_upkeep() -> None:
     started = time.process_time()
     detector = NeighbourDetector(0.01).fit(rows)
     fitting = time.process_time() - started
-    thin = NeighbourDetector(0.01).fit(rows).thin(1_000)
+    many = normal(REFERENCE, 32, 0)
+    whole = NeighbourDetector(0.01, learned=False).fit(many)
+    thin = NeighbourDetector(0.01, learned=False).fit(many).thin(REFERENCE // 10)
+    learned_thin = NeighbourDetector(0.01).fit(rows).thin(len(rows) // 10)
     seconds = take_turns(
         {
             "append": lambda: detector.append(later).undo(),
             "recalibrate": detector.recalibrate,
-            "whole": lambda: detector.decision_function(queries),
+            "whole": lambda: whole.decision_function(queries),
             "thin": lambda: thin.decision_function(queries),
+            "learned": lambda: detector.decision_function(queries),
+            "learned thin": lambda: learned_thin.decision_function(queries),
         }
     )
     for name, beside, ratio in (
         ("append of 1 %", "fit", seconds["append"] / fitting),
         ("append of 1 % and recalibrate", "fit",
          (seconds["append"] + seconds["recalibrate"]) / fitting),
-        ("all rows", "10 % coreset", seconds["whole"] / seconds["thin"]),
+        ("20,000 rows, plain", "10 % coreset", seconds["whole"] / seconds["thin"]),
+        ("10,000 rows, learned", "10 % coreset", seconds["learned"] / seconds["learned thin"]),
     ):  # fmt: skip
         print(f"| {name} | {beside} | 32 | {ratio:.3f} |", flush=True)
 
