@@ -23,7 +23,6 @@ from likewise.forecasting import (
     Blend,
     DirectRidge,
     Forecaster,
-    Normaliser,
     Panel,
     Repeat,
     RetrievalForecaster,
@@ -39,7 +38,6 @@ from benchmarks.data import data_hash, data_path
 from benchmarks.m4 import naive2, overall_weighted_average
 
 LEVELS = (20, 40, 60, 80, 95)
-MEAN = Normaliser("mean")
 
 
 @dataclass(frozen=True)
@@ -53,10 +51,7 @@ class Task:
         season: Rows in a season.
         train: Rows whose statistics scale the data; None leaves it as it is.
         first: First row of the test part.
-        stride: One in so many windows is kept in the index.
         step: Rows between cutoffs.
-        normaliser: Of windows.
-        neighbours: Windows that are weighed; None weighs all.
         embedding: ``auto`` or ``raw``.
     """
 
@@ -68,10 +63,7 @@ class Task:
     season: int
     train: int | None
     first: int
-    stride: int = 1
     step: int = 1
-    normaliser: Normaliser = MEAN
-    neighbours: int | None = None
     embedding: EmbeddingKind = "auto"
 
 
@@ -106,23 +98,31 @@ def models(task: Task, seed: int) -> list[Forecaster]:
     """What is compared."""
     horizon, lookback = task.horizon, task.lookback
 
-    def retrieval(alias: str, embedding: EmbeddingKind) -> RetrievalForecaster:
+    def retrieval(
+        alias: str, embedding: EmbeddingKind, level: Forecaster | None = None
+    ) -> RetrievalForecaster:
         return RetrievalForecaster(
             horizon,
             lookback,
             embedding=embedding,
-            normaliser=task.normaliser,
-            neighbours=task.neighbours,
-            stride=task.stride,
+            level=level or "auto",
             seed=seed,
             alias=alias,
         )
 
+    def corrected(alias: str) -> RetrievalForecaster:
+        return retrieval(alias, task.embedding, DirectRidge(horizon, min(task.ridge, lookback)))
+
     return [
         Blend(
-            [retrieval("retrieval", task.embedding), DirectRidge(horizon, task.ridge)],
+            [
+                retrieval("retrieval", task.embedding),
+                DirectRidge(horizon, task.ridge),
+                corrected("corrected ridge"),
+            ],
             alias="blend",
         ),
+        corrected("ridge corrected by retrieval"),
         retrieval("retrieval (chosen on validation)", task.embedding),
         retrieval("retrieval (raw windows)", "raw"),
         WindowNeighbours(horizon, lookback, alias="nearest 50 raw windows"),
@@ -169,14 +169,15 @@ def tell_choices(result: Backtest) -> None:
     """Print what was chosen on validation."""
     blend = result.models["blend"]
     assert isinstance(blend, Blend)
-    shares = blend.weights_.group_by("family", maintain_order=True).agg(pl.col("weight").mean())
-    made_of = ", ".join(f"{family} {share:.2f}" for family, share in shares.iter_rows())
+    shares = blend.weights_.group_by("member", maintain_order=True).agg(pl.col("weight").mean())
+    made_of = ", ".join(f"{member} {share:.2f}" for member, share in shares.iter_rows())
     pure = result.models["retrieval (chosen on validation)"]
     assert isinstance(pure, RetrievalForecaster)
     best = pure.choices_.row(0, named=True)
     print(
-        f"Chosen on validation: {best['embedding']} embedding on the {best['level']} level; mean "
-        f"weight over the blocks of the blend: {made_of}.\n"
+        f"Chosen on validation: {best['embedding']} embedding of windows by {best['normaliser']}, "
+        f"kernel {best['kernel']}, on the level {best['level']}; mean weight over the blocks of "
+        f"the blend: {made_of}.\n"
     )
 
 
@@ -205,19 +206,16 @@ def run_task(name: str, task: Task, seed: int) -> None:
 def run_m4(seed: int) -> None:
     """The 48 hours after the end of every hourly series of M4, from one origin."""
     train, test = (data_path("m4_hourly", f"Hourly-{part}.csv.gz") for part in ("train", "test"))
-    # Chosen on the 48 hours before the end of every second series.
+    # Every window is kept: with every second one, none ends at the hour of day that asks.
     task = Task(
         file=("m4_hourly", train.name),
         read=_headed,
         horizon=48,
         lookback=168,
-        ridge=168,
+        ridge=336,
         season=24,
         train=None,
         first=0,
-        stride=2,
-        normaliser=Normaliser("z"),
-        neighbours=50,
         embedding="raw",
     )
     known, truth = (pl.read_csv(path, infer_schema_length=None) for path in (train, test))
@@ -231,8 +229,8 @@ def run_m4(seed: int) -> None:
     started = time.process_time()
     result = backtest(frame, models(task, seed), horizon=48, n_windows=1, level=LEVELS, freq=1)
     print(
-        f"### m4_hourly, horizon 48\n\n{len(result.origins)} series, one origin, lookback 168, "
-        f"every second window, seed {seed}, {time.process_time() - started:.0f} s of CPU, data "
+        f"### m4_hourly, horizon 48\n\n{len(result.origins)} series, one origin, lookback 168 "
+        f"(ridge 336), seed {seed}, {time.process_time() - started:.0f} s of CPU, data "
         f"{data_hash(train)} and {data_hash(test)}\n"
     )
     scores = result.scores(season=24)

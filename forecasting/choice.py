@@ -7,7 +7,7 @@ lists below.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,12 +50,12 @@ class Trial:
 
 
 def try_all(
-    indexes: Sequence[ContinuationIndex], panel: Panel, held: HeldOut, levels: Mapping[str, Level]
+    indexes: Iterable[ContinuationIndex], panel: Panel, held: HeldOut, levels: Mapping[str, Level]
 ) -> list[Trial]:
     """Try every kernel and level with every index; best first.
 
     Args:
-        indexes: One for each embedding.
+        indexes: One for each embedding; one at a time is looked at, so they need not all be held.
         panel: Holds pasts and truth.
         held: Held-out origins; evenly thinned where there are many.
         levels: The levels to try, by name.

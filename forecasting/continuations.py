@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ..core import ExactIndex, LeakError, StaleIndex, normalize
+from ..core import ExactIndex, LeakError, StaleIndex, TooFewRows, normalize
 from .embeddings import Embedding
 from .kernels import Kernel, Softmax
 from .levels import summarise
 from .origins import Origins, pasts
 from .panel import Panel, Values
-from .recalled import Asked, Recalled, Weighed
+from .recalled import Asked, Recalled, Weighed, search_alike
 from .recipe import Recipe
+from .softmax import RunningMean, softmax
 from .units import Steps
 from .windows import Windows
 
@@ -30,6 +31,7 @@ _QUERIES = 1024
 # So few forecasts cost nothing in double precision, and then an explanation adds up exactly.
 _PRECISE_QUERIES = 256
 FULL = Softmax()
+ALL = slice(None)
 
 
 class ContinuationIndex:
@@ -68,6 +70,7 @@ class ContinuationIndex:
         self.kernel = kernel
         self.windows = Windows(panel, recipe.lookback, recipe.horizon, stride=stride)
         self.units = recipe.units(panel)
+        self.keys = None if recipe.match is None else recipe.match.keys(panel, self._origins())
         self._make_room(stored)
         new = self._take_over(earlier)
         for start in range(0, len(new), _BLOCK):
@@ -82,6 +85,9 @@ class ContinuationIndex:
                 f"the stored index holds {len(self.index)} continuations and the panel has "
                 f"{len(self.windows)}; attach the panel again to index it"
             )
+
+    def _origins(self, rows: Steps | slice = ALL) -> Origins:
+        return Origins(self.windows.series_of(rows), self.windows.origin_steps(rows))
 
     def _make_room(self, stored: ExactIndex | None) -> None:
         """Arrays for every window, filled a block at a time: nothing stands in memory twice."""
@@ -121,8 +127,7 @@ class ContinuationIndex:
         past = normaliser.apply(past, base, scale)
         summary = summarise(past)
         if self.recipe.direct is not None:
-            origins = Origins(self.windows.series_of(rows), self.windows.origin_steps(rows))
-            said = self.recipe.direct.expect(self.windows.panel, origins)
+            said = self.recipe.direct.expect(self.windows.panel, self._origins(rows))
             summary = np.column_stack([summary, normaliser.apply(said, base, scale)])
         self.summaries[rows], self.bases[rows], self.scales[rows] = summary, base, scale
         if embed:
@@ -151,6 +156,34 @@ class ContinuationIndex:
                 f"{self.recipe.lookback} + {self.recipe.horizon} rows before them; start later"
             )
         return counts
+
+    def wanted(self, panel: Panel, origins: Origins, counts: Steps) -> Steps | None:
+        """What candidates of each origin must share with it, [O]; None where nothing is matched.
+
+        Raises:
+            TooFewRows: Origins with no such window before them.
+        """
+        if self.keys is None or self.recipe.match is None:
+            return None
+        keys = self.recipe.match.keys(panel, origins)
+        known, first = np.unique(self.keys, return_index=True)
+        place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        alone = (known[place] != keys) | (first[place] >= counts)
+        if alone.any():
+            raise TooFewRows(
+                f"{int(alone.sum())} of {len(origins)} origins have no complete window before them "
+                f"that matches by {list(self.recipe.match.rules)}; start later or match less"
+            )
+        return keys
+
+    def hide(self, logits: Tensor, start: int, counts: Tensor, keys: Tensor | None) -> None:
+        """Take out of logits [Q, n] of windows from ``start`` on what a question may not see."""
+        stop = start + logits.shape[1]
+        if int(counts.min()) < stop:
+            logits.masked_fill_(torch.arange(start, stop)[None] >= counts[:, None], -torch.inf)
+        if keys is not None and self.keys is not None:
+            held = torch.from_numpy(self.keys[start:stop])
+            logits.masked_fill_(held[None] != keys[:, None], -torch.inf)
 
     def ask(self, panel: Panel, origins: Origins) -> Asked:
         """Turn the windows up to each origin into what the index is asked with."""
@@ -184,11 +217,14 @@ class ContinuationIndex:
         """Weight of every window for one origin, [N]; those it may not see weigh nothing."""
         weights = np.zeros(len(self))
         if isinstance(self.kernel, Softmax) and self.neighbours is None:
-            count = int(self.upto(origins)[0])
+            counts = self.upto(origins)
+            count, keys = int(counts[0]), self.wanted(panel, origins, counts)
             asked = self.ask(panel, origins)
             logits = self.index.vectors[:count].astype(np.float64) @ asked.vectors[0]
             logits *= self.kernel.sharpness(self.embedding)
-            weights[:count] = _softmax(logits, np.zeros(1, dtype=np.int64), np.array([count]))
+            if keys is not None and self.keys is not None:
+                logits[self.keys[:count] != keys[0]] = -np.inf
+            weights[:count] = softmax(logits, np.zeros(1, dtype=np.int64), np.array([count]))
         else:
             near = self.nearest(panel, origins, self.kernel)
             weights[near.rows] = near.weights
@@ -198,10 +234,12 @@ class ContinuationIndex:
         """The nearest windows of each origin and what they weigh."""
         asked = self.ask(panel, origins)
         count = self.neighbours or kernel.neighbours or len(self)
-        found = self.index.search(asked.vectors, count, upto=self.upto(origins))
+        counts = self.upto(origins)
+        keys = self.wanted(panel, origins, counts)
+        found = search_alike(self.index, asked.vectors, count, counts, self.keys, keys)
         starts, cosine = found.offsets[:-1], found.similarity.astype(np.float64)
         logits = kernel.logits(self.embedding, cosine, asked.lengths, starts)
-        weights = _softmax(logits, starts, found.counts)
+        weights = softmax(logits, starts, np.diff(found.offsets))
         return Weighed(found.rows, weights, found.offsets, asked.scales)
 
     def futures(self, rows: Steps | slice) -> Values:
@@ -215,18 +253,18 @@ class ContinuationIndex:
         return self._weigh_nearest(panel, origins, kernel)
 
     def _weigh_all(self, panel: Panel, origins: Origins, kernel: Softmax) -> Recalled:
-        counts = torch.from_numpy(self.upto(origins))
+        seen = self.upto(origins)
+        keys = self.wanted(panel, origins, seen)
+        counts, wanted = torch.from_numpy(seen), None if keys is None else torch.from_numpy(keys)
         asked = self.ask(panel, origins)
         kind = torch.float64 if len(origins) <= _PRECISE_QUERIES else torch.float32
         queries = torch.from_numpy(asked.vectors).to(kind) * kernel.sharpness(self.embedding)
         held = torch.from_numpy(self.index.stored.vectors)
-        total = _Running(len(origins), self.recipe.horizon + self.summaries.shape[1], kind)
+        total = RunningMean(len(origins), self.recipe.horizon + self.summaries.shape[1], kind)
         for start in range(0, int(counts.max()), _BLOCK):
             rows = slice(start, min(start + _BLOCK, len(self)))
             logits = queries @ held[rows].to(kind).T
-            if int(counts.min()) < rows.stop:
-                places = torch.arange(rows.start, rows.stop)
-                logits.masked_fill_(places[None, :] >= counts[:, None], -torch.inf)
+            self.hide(logits, start, counts, wanted)
             said = np.column_stack([self.futures(rows), self.summaries[rows]])
             total.add(logits, torch.from_numpy(said).to(kind))
         mean, effective = total.finish()
@@ -245,35 +283,3 @@ class ContinuationIndex:
     def _recalled(self, mean: Values, effective: Values) -> Recalled:
         horizon = self.recipe.horizon
         return Recalled(mean[:, :horizon], mean[:, horizon:], effective)
-
-
-def _softmax(logits: Values, starts: Steps, counts: Steps) -> Values:
-    """Softmax of each piece of a flat array."""
-    highest = np.maximum.reduceat(logits, starts)
-    raised = np.exp(logits - np.repeat(highest, counts))
-    share: Values = raised / np.repeat(np.add.reduceat(raised, starts), counts)
-    return share
-
-
-class _Running:
-    """A softmax-weighted mean over blocks that are seen one at a time."""
-
-    def __init__(self, queries: int, width: int, kind: torch.dtype) -> None:
-        self.highest = torch.full((queries, 1), -torch.inf, dtype=kind)
-        self.mass = torch.zeros(queries, 1, dtype=kind)
-        self.square = torch.zeros(queries, 1, dtype=kind)
-        self.sums = torch.zeros(queries, width, dtype=kind)
-
-    def add(self, logits: Tensor, values: Tensor) -> None:
-        highest = torch.maximum(self.highest, logits.amax(dim=1, keepdim=True))
-        fade = torch.nan_to_num(torch.exp(self.highest - highest))
-        mass = logits.sub_(highest).exp_()
-        mass = torch.nan_to_num_(mass)
-        self.mass = self.mass * fade + mass.sum(dim=1, keepdim=True)
-        self.square = self.square * fade**2 + mass.square().sum(dim=1, keepdim=True)
-        self.sums = self.sums * fade + mass @ values
-        self.highest = highest
-
-    def finish(self) -> tuple[Values, Values]:
-        mean = (self.sums / self.mass).double().numpy()
-        return mean, (self.mass.square() / self.square).double().numpy()[:, 0]

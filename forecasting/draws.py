@@ -57,14 +57,13 @@ def draw_windows(
             drawn[query] = near.rows[own][_systematic(weights[None], count)[0]]
         return drawn, near.scales
     counts, asked = index.upto(origins), index.ask(panel, origins)
-    most = int(counts.max())
+    most, wanted = int(counts.max()), index.wanted(panel, origins, counts)
     held = torch.from_numpy(index.index.stored.vectors[:most])
     queries = torch.from_numpy(asked.vectors) * kernel.sharpness(index.embedding)
     for part in slices(len(origins), max(1, _HELD // most)):
         logits = queries[part] @ held.T
-        upto = torch.from_numpy(counts[part])
-        if int(upto.min()) < most:
-            logits.masked_fill_(torch.arange(most)[None] >= upto[:, None], -torch.inf)
+        keys = None if wanted is None else torch.from_numpy(wanted[part])
+        index.hide(logits, 0, torch.from_numpy(counts[part]), keys)
         drawn[part] = _systematic(torch.softmax(logits, dim=1, dtype=torch.float64), count)
     return drawn, asked.scales
 

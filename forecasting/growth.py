@@ -58,6 +58,19 @@ def read_more(panel: Panel, frame: Any, gaps: Gaps) -> Panel:
     return more
 
 
+def goes_on(panel: Panel, known: Panel) -> bool:
+    """Whether a panel holds every row of another as it was, and perhaps more behind them."""
+    places = {series_id: number for number, series_id in enumerate(panel.ids)}
+    for number, series_id in enumerate(known.ids):
+        place = places.get(series_id)
+        if place is None or panel.starts[place] != known.starts[number]:
+            return False
+        rows = known.series(number)
+        if not np.array_equal(panel.series(place)[: len(rows)], rows, equal_nan=True):
+            return False
+    return True
+
+
 def join_panels(panel: Panel, more: Panel, gaps: Gaps) -> Panel:
     """One panel of what was known and what has come since.
 

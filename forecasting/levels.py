@@ -15,6 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..core import SettingError
+from .model import Forecaster
 from .panel import Values
 from .windows import Windows
 
@@ -93,10 +94,26 @@ def of_kind(levels: Mapping[str, Level], kind: str) -> dict[str, Level]:
     return {name: one for name, one in levels.items() if kind in ("auto", one.kind)}
 
 
-def check_level(kind: str) -> None:
-    """Refuse a level that does not exist."""
-    if kind not in LEVELS:
-        raise SettingError(f"level {kind!r} is not one of {', '.join(LEVELS)}")
+def check_level(level: str | Forecaster, horizon: int, lookback: int) -> None:
+    """Refuse a level that does not exist, or a forecaster that nothing can hang on."""
+    if isinstance(level, Forecaster):
+        _check_direct(level, horizon, lookback)
+    elif level not in ("auto", *LEVELS):
+        raise SettingError(f"level {level!r} is not one of auto, {', '.join(LEVELS)}")
+
+
+def _check_direct(direct: Forecaster, horizon: int, lookback: int) -> None:
+    if direct.family == "retrieval":
+        raise SettingError(
+            f"continuations cannot hang on {direct.alias}, which has an index of its own and no "
+            "forecast from before it was complete; pass a direct or a naive forecaster"
+        )
+    if direct.horizon != horizon or direct.lookback > lookback:
+        raise SettingError(
+            f"continuations of {horizon} steps after {lookback} rows cannot hang on "
+            f"{direct.alias}, which forecasts {direct.horizon} steps from {direct.lookback} rows; "
+            "give it the same horizon and no longer lookback"
+        )
 
 
 def _spans(lookback: int) -> list[int]:

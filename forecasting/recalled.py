@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core import ExactIndex
 from .panel import Values
 from .units import Steps
 
@@ -60,3 +61,51 @@ class Recalled:
     future: Values
     summary: Values
     effective: Values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Nearest windows, flat, those of one question together.
+
+    Attributes:
+        rows, similarity: Of each.
+        offsets: Where each question begins, [Q + 1].
+    """
+
+    rows: Steps
+    similarity: NDArray[np.float32]
+    offsets: Steps
+
+
+def search_alike(
+    index: ExactIndex,
+    vectors: NDArray[np.float32],
+    k: int,
+    upto: Steps,
+    held: Steps | None,
+    wanted: Steps | None,
+) -> Found:
+    """The k nearest windows of each question among those with its key.
+
+    Args:
+        index: Windows.
+        vectors: Questions, [Q, D].
+        k: How many.
+        upto: How many windows each question may see, [Q].
+        held: Key of each window, [N]; None where nothing is matched.
+        wanted: Key of each question, [Q].
+    """
+    if held is None or wanted is None:
+        found = index.search(vectors, k, upto=upto)
+        return Found(found.rows, found.similarity, found.offsets)
+    counts = np.zeros(len(vectors), dtype=np.int64)
+    parts = []
+    for key in np.unique(wanted):
+        asking = np.flatnonzero(wanted == key)
+        found = index.search(vectors[asking], k, eligible=held == key, upto=upto[asking])
+        counts[asking] = found.counts
+        parts.append((np.repeat(asking, found.counts), found.rows, found.similarity))
+    owner, rows, similarity = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(owner, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return Found(rows[order], similarity[order], offsets)

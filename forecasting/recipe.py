@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .levels import summarise
+from .matching import Match
 from .model import Forecaster
 from .normalisers import Normaliser, series_units
 from .origins import Origins, pasts
@@ -29,6 +30,7 @@ class Recipe:
         deviations: Id of each series -> its unit, from the rows that were fitted on.
         direct: A forecaster whose forecast joins the summary of every window, so that
             continuations can hang on it; None where they do not.
+        match: What a window must share with the one that asks to be a candidate, beside its shape.
     """
 
     lookback: int
@@ -36,6 +38,7 @@ class Recipe:
     normaliser: Normaliser
     deviations: Mapping[Any, float]
     direct: Forecaster | None = None
+    match: Match | None = None
 
     def summarise(self, panel: Panel, origins: Origins) -> Values:
         """Summary of the window up to each origin, in units of the target, [O, F]."""

@@ -14,7 +14,7 @@ forecaster, history tells how far that one was off when things looked like this.
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Literal, Self, get_args
@@ -31,9 +31,11 @@ from .embeddings import Embedding
 from .episodes import Explanation, explain_origin
 from .frames import Gaps
 from .frequency import Frequency
+from .growth import goes_on
 from .holdout import HeldOut
 from .kernels import Kernel, Softmax
 from .levels import Level, LevelKind, check_level, direct_level, fit_levels, of_kind
+from .matching import Match, Rule
 from .model import Forecaster
 from .normalisers import Normaliser, training_deviations
 from .origins import Origins, complete, pasts
@@ -65,7 +67,11 @@ class RetrievalForecaster(Forecaster):
         towers: Shape and training of the towers.
         neighbours: Make each forecast of the K nearest windows only; None weighs all of history,
             which is a little more accurate and harder to read.
-        stride: Keep every so many windows in the index.
+        match: What a window must share with the one that asks, beside its shape: calendar units
+            (``"hour"``), periods in rows (24), mappings from series to label; see :class:`Match`.
+            Nothing by default.
+        stride: Keep every so many windows in the index. Two windows an odd number of rows apart
+            never meet under a stride of 2: let it divide the season.
         freq, gaps, alias: As in :class:`Forecaster`.
         seed: Of weights, order and dropout. Same seed, same machine: same fingerprint.
 
@@ -92,6 +98,7 @@ class RetrievalForecaster(Forecaster):
         normaliser: Normaliser | None = None,
         towers: TowerSettings | None = None,
         neighbours: int | None = None,
+        match: Sequence[Rule] = (),
         stride: int = 1,
         freq: str | int | Frequency | None = None,
         gaps: Gaps = "error",
@@ -101,10 +108,7 @@ class RetrievalForecaster(Forecaster):
         super().__init__(horizon, lookback=lookback, freq=freq, gaps=gaps, alias=alias)
         if embedding not in get_args(EmbeddingKind):
             raise SettingError(f"embedding {embedding!r} is not auto, learned or raw")
-        if isinstance(level, Forecaster):
-            _check_direct(level, horizon, lookback)
-        elif level != "auto":
-            check_level(level)
+        check_level(level, horizon, lookback)
         self.embedding = embedding
         self.pairs: PairPolicy = pairs
         self.level = level
@@ -113,6 +117,7 @@ class RetrievalForecaster(Forecaster):
         if neighbours is not None and neighbours < 1:
             raise SettingError(f"neighbours starts at 1, found {neighbours}; None weighs all")
         self.neighbours = neighbours
+        self.match = Match(match)
         self.stride = stride
         self.seed = seed
 
@@ -135,13 +140,14 @@ class RetrievalForecaster(Forecaster):
             self.normaliser or Normaliser("mean"),
             dict(zip(held.before.ids, units.tolist(), strict=True)),
             self.direct_,
+            self.match if self.match.rules else None,
         )
         levels = self._levels(windows, units)
         self.history_: TrainingHistory | None = None
-        indexes = [
+        indexes = (
             self._index(panel, one, embedding, Softmax())
             for one, embedding in self._embeddings(panel, held, recipe, levels)
-        ]
+        )
         trials = try_all(indexes, panel, held, levels)
         best = trials[0]
         self.recipe_, self.embedding_ = best.recipe, best.embedding
@@ -164,13 +170,38 @@ class RetrievalForecaster(Forecaster):
         """Index every complete window of the panel, in the order they became complete."""
         if self.direct_ is not None:
             self.direct_.attach(panel)
-        self.index_ = self._index(panel, self.recipe_, self.embedding_, self.kernel_)
+        earlier = getattr(self, "index_", None)
+        if earlier is not None and not self._still_holds(earlier, panel):
+            earlier = None
+        self.index_ = self._index(
+            panel, self.recipe_, self.embedding_, self.kernel_, earlier=earlier
+        )
+
+    def _still_holds(self, index: ContinuationIndex, panel: Panel) -> bool:
+        """Whether what an index holds can be taken over for a panel that goes on behind its own."""
+        return (
+            self.direct_ is None
+            and index.embedding is self.embedding_
+            and index.recipe is self.recipe_
+            and goes_on(panel, index.windows.panel)
+        )
 
     def _index(
-        self, panel: Panel, recipe: Recipe, embedding: Embedding, kernel: Kernel
+        self,
+        panel: Panel,
+        recipe: Recipe,
+        embedding: Embedding,
+        kernel: Kernel,
+        earlier: ContinuationIndex | None = None,
     ) -> ContinuationIndex:
         return ContinuationIndex(
-            panel, recipe, embedding, kernel, stride=self.stride, neighbours=self.neighbours
+            panel,
+            recipe,
+            embedding,
+            kernel,
+            stride=self.stride,
+            neighbours=self.neighbours,
+            earlier=earlier,
         )
 
     def _levels(self, windows: Windows, units: Values) -> dict[str, Level]:
@@ -285,17 +316,3 @@ class RetrievalForecaster(Forecaster):
                 if self.embedding == "learned":
                     raise
         return found
-
-
-def _check_direct(direct: Forecaster, horizon: int, lookback: int) -> None:
-    if direct.family == "retrieval":
-        raise SettingError(
-            f"continuations cannot hang on {direct.alias}, which has an index of its own and no "
-            "forecast from before it was complete; pass a direct or a naive forecaster"
-        )
-    if direct.horizon != horizon or direct.lookback > lookback:
-        raise SettingError(
-            f"continuations of {horizon} steps after {lookback} rows cannot hang on "
-            f"{direct.alias}, which forecasts {direct.horizon} steps from {direct.lookback} rows; "
-            "give it the same horizon and no longer lookback"
-        )

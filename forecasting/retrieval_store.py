@@ -22,6 +22,7 @@ from .embeddings import Embedding, LearnedEmbedding, RawEmbedding
 from .frequency import Frequency
 from .kernels import build_kernel, describe_kernel
 from .levels import Level
+from .matching import Match
 from .model import Forecaster
 from .normalisers import Normaliser
 from .panel import Panel
@@ -97,11 +98,13 @@ def unpack_retrieval(cls: type[Fitted], packed: Packed, panel: Panel) -> Fitted:
     freq = settings.pop("freq")
     towers = settings.pop("towers")
     normaliser = settings.pop("normaliser")
+    match = Match.build(settings.pop("match"))
     direct = _unpack_direct(packed)
     if direct is not None:
         settings["level"] = direct
     model = cls(
         **settings,
+        match=match.rules,
         freq=None if freq is None else Frequency(**freq),
         normaliser=None if normaliser is None else Normaliser(**normaliser),
         towers=TowerSettings(**{**towers, "hidden": tuple(towers["hidden"])}),
@@ -121,6 +124,7 @@ def unpack_retrieval(cls: type[Fitted], packed: Packed, panel: Panel) -> Fitted:
         Normaliser(**packed.config["normaliser"]),
         deviations,
         direct,
+        match if match.rules else None,
     )
     model.history_ = None
     model.learned_until_ = packed.config["learned_until"]
@@ -149,6 +153,7 @@ def _settings(model: RetrievalForecaster) -> dict[str, Any]:
         "normaliser": None if model.normaliser is None else asdict(model.normaliser),
         "towers": asdict(model.towers),
         "neighbours": model.neighbours,
+        "match": model.match.describe(),
         "stride": model.stride,
         "freq": None if freq is None else asdict(Frequency.parse(freq)),
         "gaps": model.gaps,

@@ -76,6 +76,7 @@ MODELS: dict[str, Callable[[], Forecaster]] = {
         embedding="raw",
         level=DirectRidge(HORIZON, LOOKBACK),
     ),
+    "matched": partial(RetrievalForecaster, HORIZON, LOOKBACK, embedding="raw", match=[3]),
     "raw nearest": partial(
         RetrievalForecaster, HORIZON, LOOKBACK, embedding="raw", neighbours=5, stride=2
     ),

@@ -68,6 +68,6 @@ def test_a_constant_has_finite_levels(values: np.ndarray) -> None:
 
 
 def test_an_unknown_level_is_refused() -> None:
-    check_level("last")
-    with pytest.raises(SettingError, match="'median' is not one of mean, last, recent, trailing"):
-        check_level("median")
+    check_level("last", 4, 16)
+    with pytest.raises(SettingError, match="'median' is not one of auto, mean, last, recent"):
+        check_level("median", 4, 16)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from likewise.forecasting import (
     refresh,
 )
 from likewise.forecasting.continuations import ContinuationIndex
-from likewise.forecasting.growth import join_panels, read_more
+from likewise.forecasting.growth import goes_on, join_panels, read_more
 
 from tests.forecasting.planted import (
     HORIZON,
@@ -24,6 +25,7 @@ from tests.forecasting.planted import (
     as_pandas,
     learned_model,
     long_frame,
+    two_waves,
     wave,
 )
 
@@ -262,3 +264,27 @@ def test_false_alarms_come_no_more_often_than_was_said() -> None:
         extend(model, frame.filter(pl.col("ds") >= 400))
         alarms += check_freshness(model, RetrainPolicy(grown=9, false_alarm_rate=0.05)).stale
     assert alarms <= 6
+
+
+def test_an_index_is_taken_over_only_where_the_past_is_as_it_was() -> None:
+    frame = two_waves()
+    model = RetrievalForecaster(HORIZON, LOOKBACK, embedding="raw").fit(
+        frame.filter(pl.col("ds") < 150)
+    )
+    whole = read_frame(frame, freq=1)
+    held = model.index_
+    model.attach(whole)
+    fresh = copy.deepcopy(model)
+    del fresh.index_
+    fresh.attach(whole)
+    np.testing.assert_array_equal(model.index_.index.vectors, fresh.index_.index.vectors)
+    np.testing.assert_array_equal(model.index_.summaries, fresh.index_.summaries)
+    corrected = read_frame(
+        frame.with_columns(y=pl.when(pl.col("ds") == 70).then(99.0).otherwise("y")), freq=1
+    )
+    assert goes_on(whole, held.windows.panel)
+    assert not goes_on(corrected, held.windows.panel)
+    model.attach(corrected)
+    del fresh.index_
+    fresh.attach(corrected)
+    np.testing.assert_array_equal(model.index_.index.vectors, fresh.index_.index.vectors)

@@ -1,0 +1,94 @@
+"""What a window of history must share with the one that asks, beside its shape.
+
+In: rules, and origins of a panel. Out: one whole number an origin; windows are candidates where
+the numbers agree. A rule is a calendar unit (``"hour"``), a number of rows (24: only windows whole
+days away), or a mapping from series to label (only series of the same kind of shop). Nothing is
+matched by default: a filter on the calendar is a clock, and shape often knows better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, get_args
+
+import numpy as np
+
+from ..core import SettingError, UnknownId
+from .calendar import CalendarUnit, calendar_phase, check_units
+from .origins import Origins
+from .panel import Panel
+from .units import Steps
+
+Rule = CalendarUnit | int | Mapping[Hashable, Hashable]
+MOST_LABELS = 1 << 20
+
+
+class Match:
+    """Rules that hold together.
+
+    Args:
+        rules: Calendar units, periods in rows, or mappings from series id to label.
+
+    Raises:
+        SettingError: A rule that is none of these.
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        if isinstance(rules, str | int | Mapping):
+            raise SettingError(
+                f"match takes a sequence of rules, found {rules!r}; put it in a list"
+            )
+        self.rules = tuple(rules)
+        check_units([rule for rule in self.rules if isinstance(rule, str)])
+        for rule in self.rules:
+            if isinstance(rule, bool) or not isinstance(rule, str | int | Mapping):
+                units = ", ".join(get_args(CalendarUnit))
+                raise SettingError(
+                    f"match cannot use {rule!r}; use a unit of {units}, a period in rows or a "
+                    "mapping from series to label"
+                )
+            if isinstance(rule, int) and rule < 2:
+                raise SettingError(f"a period to match has at least 2 rows, found {rule}")
+
+    def keys(self, panel: Panel, origins: Origins) -> Steps:
+        """What must agree, as one number an origin, [O].
+
+        Raises:
+            UnknownId: A series that a mapping does not name.
+            SettingError: A calendar unit of a panel without a calendar.
+        """
+        keys = np.zeros(len(origins), dtype=np.int64)
+        for rule in self.rules:
+            keys = keys * MOST_LABELS + _key(rule, panel, origins)
+        return keys
+
+    def describe(self) -> list[dict[str, Any]]:
+        """The rules as plain settings."""
+        return [
+            {"labels": [[key, label] for key, label in rule.items()]}
+            if isinstance(rule, Mapping)
+            else {"rule": rule}
+            for rule in self.rules
+        ]
+
+    @classmethod
+    def build(cls, described: Sequence[Mapping[str, Any]]) -> Match:
+        """The rules that :meth:`describe` described."""
+        return cls([one["rule"] if "rule" in one else dict(one["labels"]) for one in described])
+
+
+def _key(rule: Rule, panel: Panel, origins: Origins) -> Steps:
+    if isinstance(rule, str):
+        return calendar_phase(panel, origins.steps, rule)
+    if isinstance(rule, int):
+        phases: Steps = origins.steps % rule
+        return phases
+    unknown = [series_id for series_id in panel.ids if series_id not in rule]
+    if unknown:
+        raise UnknownId(
+            f"match names no label for {len(unknown)} of {len(panel)} series, the first "
+            f"{unknown[0]!r}; add them to the mapping"
+        )
+    number = {label: place for place, label in enumerate(sorted(set(rule.values()), key=str))}
+    labels = np.array([number[rule[series_id]] for series_id in panel.ids], dtype=np.int64)
+    return labels[origins.series]
