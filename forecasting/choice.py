@@ -19,6 +19,7 @@ from .holdout import HeldOut
 from .kernels import Kernel, Relative, Softmax
 from .levels import Level
 from .normalisers import Normaliser
+from .origins import Origins
 from .panel import Panel
 from .recipe import Recipe
 from .skill import level_errors
@@ -97,4 +98,6 @@ def embed_raw(recipe: Recipe, windows: Windows) -> RawEmbedding:
     past = windows.pasts(rows)
     unit = recipe.units(windows.panel)[windows.series_of(rows)]
     base, scale = recipe.normaliser.measure(past, unit)
-    return RawEmbedding.around(recipe.normaliser.apply(past, base, scale))
+    origins = Origins(windows.series_of(rows), windows.origin_steps(rows))
+    own = recipe.normaliser.apply(past, base, scale)
+    return RawEmbedding.around(recipe.show(windows.panel, origins, own))

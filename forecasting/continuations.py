@@ -93,7 +93,8 @@ class ContinuationIndex:
         """Arrays for every window, filled a block at a time: nothing stands in memory twice."""
         count, lookback = len(self.windows), self.recipe.lookback
         one = np.zeros((1, lookback))
-        width = self.embedding.hold(one, np.zeros((1, self.recipe.horizon))).shape[1]
+        shown = np.zeros((1, self.recipe.shown))
+        width = self.embedding.hold(shown, np.zeros((1, self.recipe.horizon))).shape[1]
         rows = count if stored is None else 0
         self._vectors: NDArray[np.float32] = np.empty((rows, width), dtype=np.float32)
         parts = summarise(one).shape[1]
@@ -132,13 +133,18 @@ class ContinuationIndex:
         self.summaries[rows], self.bases[rows], self.scales[rows] = summary, base, scale
         if embed:
             future = normaliser.apply(self.windows.futures(rows), base, scale)
-            vectors = torch.from_numpy(self.embedding.hold(past, future))
+            shown = self.recipe.show(self.windows.panel, self._origins(rows), past)
+            vectors = torch.from_numpy(self.embedding.hold(shown, future))
             self._vectors[rows] = normalize(vectors).float().numpy()
 
     def normal_pasts(self, rows: Steps) -> Values:
-        """Windows less their base, in their unit: what the embedding is shown, [B, L]."""
+        """Windows less their base, in their unit, [B, L]."""
         past = self.windows.pasts(rows)
         return self.recipe.normaliser.apply(past, self.bases[rows], self.scales[rows])
+
+    def shown(self, rows: Steps) -> Values:
+        """What the embedding was shown of windows that are held, [B, shown]."""
+        return self.recipe.show(self.windows.panel, self._origins(rows), self.normal_pasts(rows))
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -190,7 +196,8 @@ class ContinuationIndex:
         past = pasts(panel, origins, self.recipe.lookback)
         unit = self.recipe.units(panel)[origins.series]
         base, scale = self.recipe.normaliser.measure(past, unit)
-        vectors = self.embedding.ask(self.recipe.normaliser.apply(past, base, scale))
+        own = self.recipe.normaliser.apply(past, base, scale)
+        vectors = self.embedding.ask(self.recipe.show(panel, origins, own))
         lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
         return Asked(normalize(torch.from_numpy(vectors)).float().numpy(), lengths, scale)
 

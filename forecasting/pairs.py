@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from ..core import Augmentation, Jitter, Masking, Pairs, ProcedureWarning, Scaling, SettingError
-from .normalisers import Normaliser
-from .panel import Values
+from .origins import Origins
+from .recipe import Recipe
 from .windows import Windows
 
 PairPolicy = Literal["continuation", "augmentation", "adjacency"]
@@ -30,8 +30,8 @@ class WindowPairs:
 
     Args:
         windows: Complete windows, N.
-        deviations: Unit of each series, [S].
-        normaliser: Takes base and scale off a window and its continuation alike.
+        recipe: Takes base and scale off a window and its continuation alike, and shows the window
+            as an embedding will see it.
         policy: What the positive of a window is.
         rows: Which windows are trained on; None for all.
         span: Windows of one series closer than this are no negatives of each other; None for
@@ -47,8 +47,7 @@ class WindowPairs:
     def __init__(
         self,
         windows: Windows,
-        deviations: Values,
-        normaliser: Normaliser,
+        recipe: Recipe,
         policy: PairPolicy = "continuation",
         *,
         rows: np.ndarray | None = None,
@@ -64,8 +63,8 @@ class WindowPairs:
                 stacklevel=2,
             )
         self.windows = windows
-        self.deviations = deviations
-        self.normaliser = normaliser
+        self.recipe = recipe
+        self.units = recipe.units(windows.panel)
         self.policy = policy
         self.rows = np.arange(len(windows)) if rows is None else rows
         self.span = span or windows.lookback + windows.horizon
@@ -105,9 +104,11 @@ class WindowPairs:
 
     def _units(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
         past, future = self.windows.pasts(rows), self.windows.futures(rows)
-        base, scale = self.normaliser.measure(past, self.deviations[self.windows.series_of(rows)])
-        as_tensor = [
-            torch.from_numpy(self.normaliser.apply(part, base, scale).astype(np.float32))
-            for part in (past, future)
-        ]
-        return as_tensor[0], as_tensor[1]
+        series, normaliser = self.windows.series_of(rows), self.recipe.normaliser
+        base, scale = normaliser.measure(past, self.units[series])
+        past, future = (normaliser.apply(part, base, scale) for part in (past, future))
+        origins = Origins(series, self.windows.origin_steps(rows))
+        shown = self.recipe.show(self.windows.panel, origins, past)
+        return torch.from_numpy(shown.astype(np.float32)), torch.from_numpy(
+            future.astype(np.float32)
+        )

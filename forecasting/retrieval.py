@@ -48,6 +48,7 @@ from .units import Steps
 from .windows import Windows
 
 EmbeddingKind = Literal["auto", "learned", "raw"]
+Channels = Literal["apart", "joint"]
 
 
 class RetrievalForecaster(Forecaster):
@@ -67,6 +68,9 @@ class RetrievalForecaster(Forecaster):
         towers: Shape and training of the towers.
         neighbours: Make each forecast of the K nearest windows only; None weighs all of history,
             which is a little more accurate and harder to read.
+        channels: ``apart`` embeds every series by itself; ``joint`` embeds the windows of all
+            series up to the same step together, for panels whose series move each other.
+            Continuations stay each series' own.
         match: What a window must share with the one that asks, beside its shape: calendar units
             (``"hour"``), periods in rows (24), mappings from series to label; see :class:`Match`.
             Nothing by default.
@@ -98,6 +102,7 @@ class RetrievalForecaster(Forecaster):
         normaliser: Normaliser | None = None,
         towers: TowerSettings | None = None,
         neighbours: int | None = None,
+        channels: Channels = "apart",
         match: Sequence[Rule] = (),
         stride: int = 1,
         freq: str | int | Frequency | None = None,
@@ -117,6 +122,11 @@ class RetrievalForecaster(Forecaster):
         if neighbours is not None and neighbours < 1:
             raise SettingError(f"neighbours starts at 1, found {neighbours}; None weighs all")
         self.neighbours = neighbours
+        if channels not in get_args(Channels):
+            raise SettingError(f"channels {channels!r} are not apart or joint")
+        if channels == "joint" and pairs != "continuation":
+            raise SettingError(f"joint channels learn from continuations, not from {pairs} pairs")
+        self.channels = channels
         self.match = Match(match)
         self.stride = stride
         self.seed = seed
@@ -141,6 +151,7 @@ class RetrievalForecaster(Forecaster):
             dict(zip(held.before.ids, units.tolist(), strict=True)),
             self.direct_,
             self.match if self.match.rules else None,
+            held.before.ids if self.channels == "joint" else (),
         )
         levels = self._levels(windows, units)
         self.history_: TrainingHistory | None = None
@@ -303,7 +314,11 @@ class RetrievalForecaster(Forecaster):
         if self.embedding != "learned":
             windows = Windows(held.before, self.lookback, self.horizon)
             tried = RAW_NORMALISERS if self.normaliser is None else (self.normaliser,)
-            recipes = [replace(recipe, normaliser=normaliser) for normaliser in tried]
+            match = recipe.match
+            if recipe.company:
+                # Shapes of a whole company say nothing of who asks: each learns from its own past.
+                match = Match([*self.match.rules, {one: str(one) for one in recipe.company}])
+            recipes = [replace(recipe, normaliser=one, match=match) for one in tried]
             found += [(one, embed_raw(one, windows)) for one in recipes]
         if self.embedding != "raw":
             usual = {name: one for name, one in levels.items() if one.span is None} or levels

@@ -65,6 +65,7 @@ def pack_retrieval(model: RetrievalForecaster) -> Packed:
         "settings": _settings(model),
         "embedding": embedding_settings,
         "kernel": describe_kernel(model.kernel_),
+        "match": None if model.recipe_.match is None else model.recipe_.match.describe(),
         "normaliser": asdict(model.recipe_.normaliser),
         "level": {"kind": model.level_.kind, "span": model.level_.span},
         "learned_until": model.learned_until_,
@@ -124,7 +125,8 @@ def unpack_retrieval(cls: type[Fitted], packed: Packed, panel: Panel) -> Fitted:
         Normaliser(**packed.config["normaliser"]),
         deviations,
         direct,
-        match if match.rules else None,
+        None if packed.config["match"] is None else Match.build(packed.config["match"]),
+        tuple(deviations) if model.channels == "joint" else (),
     )
     model.history_ = None
     model.learned_until_ = packed.config["learned_until"]
@@ -154,6 +156,7 @@ def _settings(model: RetrievalForecaster) -> dict[str, Any]:
         "towers": asdict(model.towers),
         "neighbours": model.neighbours,
         "match": model.match.describe(),
+        "channels": model.channels,
         "stride": model.stride,
         "freq": None if freq is None else asdict(Frequency.parse(freq)),
         "gaps": model.gaps,

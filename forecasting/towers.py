@@ -138,8 +138,7 @@ def retrain_towers(
 def _pairs(panel: Panel, recipe: Recipe, policy: PairPolicy) -> WindowPairs:
     windows = Windows(panel, recipe.lookback, recipe.horizon)
     rows = np.arange(0, len(windows), -(-len(windows) // MOST_TRAINED))
-    units, span = recipe.units(panel), _span(panel, recipe)
-    return WindowPairs(windows, units, recipe.normaliser, policy, rows=rows, span=span)
+    return WindowPairs(windows, recipe, policy, rows=rows, span=_span(panel, recipe))
 
 
 def _trainer(
@@ -193,7 +192,7 @@ def _build(recipe: Recipe, settings: TowerSettings, holds: str, seed: int) -> Du
             seed=2 * seed + offset,
         )
 
-    asking = tower(recipe.lookback, 0)
+    asking = tower(recipe.shown, 0)
     if holds == "window":
         return DualEncoder(asking)
     return DualEncoder(asking, tower(recipe.horizon, 1))

@@ -21,7 +21,7 @@ def ask_space(index: ContinuationIndex, rows: Steps) -> Values:
     """What windows of the index look like when they ask, [B, D]."""
     parts = []
     for start in range(0, len(rows), _BLOCK):
-        vectors = index.embedding.ask(index.normal_pasts(rows[start : start + _BLOCK]))
+        vectors = index.embedding.ask(index.shown(rows[start : start + _BLOCK]))
         parts.append(normalize(torch.from_numpy(vectors)).double().numpy())
     return np.concatenate(parts)
 

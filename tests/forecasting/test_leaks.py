@@ -77,6 +77,8 @@ MODELS: dict[str, Callable[[], Forecaster]] = {
         level=DirectRidge(HORIZON, LOOKBACK),
     ),
     "matched": partial(RetrievalForecaster, HORIZON, LOOKBACK, embedding="raw", match=[3]),
+    "joint": partial(RetrievalForecaster, HORIZON, LOOKBACK, embedding="raw", channels="joint"),
+    "learned joint": partial(learned_model, towers=BRIEF, channels="joint"),
     "raw nearest": partial(
         RetrievalForecaster, HORIZON, LOOKBACK, embedding="raw", neighbours=5, stride=2
     ),

@@ -9,6 +9,7 @@ from likewise.core import Pairs, ProcedureWarning, SettingError
 from likewise.forecasting import Normaliser, RetrievalForecaster
 from likewise.forecasting.normalisers import Kind
 from likewise.forecasting.pairs import ADJACENT_STEPS, PairPolicy, WindowPairs
+from likewise.forecasting.recipe import Recipe
 from likewise.forecasting.windows import Windows
 
 from tests.forecasting.planted import SMALL, panel_of, two_waves, wave
@@ -19,9 +20,14 @@ SERIES = [(0, wave(60).tolist()), (7, (30 + 5 * wave(50, 1)).tolist())]
 UNITS = [naive_deviation(values) for _, values in SERIES]
 
 
+def recipe(kind: Kind) -> Recipe:
+    units = {f"s{number}": unit for number, unit in enumerate(UNITS)}
+    return Recipe(6, 3, Normaliser(kind), units)
+
+
 def pairs_of(policy: PairPolicy, kind: Kind = "mean", **settings: int) -> WindowPairs:
     windows = Windows(panel_of(SERIES), 6, 3)
-    return WindowPairs(windows, np.array(UNITS), Normaliser(kind), policy, **settings)
+    return WindowPairs(windows, recipe(kind), policy, **settings)
 
 
 def drawn(pairs: WindowPairs, seed: int = 0) -> Pairs:
@@ -82,7 +88,7 @@ def test_two_views_in_one_epoch_differ_and_the_seed_repeats_both() -> None:
 def test_only_the_rows_that_were_chosen_are_trained_on() -> None:
     windows = Windows(panel_of(SERIES), 6, 3)
     rows = np.array([3, 10, 40])
-    pairs = WindowPairs(windows, np.array(UNITS), Normaliser("mean"), rows=rows)
+    pairs = WindowPairs(windows, recipe("mean"), rows=rows)
     assert len(pairs) == 3
     whole = drawn(pairs_of("continuation"))
     assert torch.equal(drawn(pairs).anchors, whole.anchors[rows])
