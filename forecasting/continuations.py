@@ -27,6 +27,8 @@ from .units import Steps
 from .windows import Windows
 
 _BLOCK = 8192
+# Windows weighed at a time: their weights for all queries stay in the cache.
+_TILE = 2048
 _QUERIES = 1024
 # So few forecasts cost nothing in double precision, and then an explanation adds up exactly.
 _PRECISE_QUERIES = 256
@@ -268,8 +270,8 @@ class ContinuationIndex:
         queries = torch.from_numpy(asked.vectors).to(kind) * kernel.sharpness(self.embedding)
         held = torch.from_numpy(self.index.stored.vectors)
         total = RunningMean(len(origins), self.recipe.horizon + self.summaries.shape[1], kind)
-        for start in range(0, int(counts.max()), _BLOCK):
-            rows = slice(start, min(start + _BLOCK, len(self)))
+        for start in range(0, int(counts.max()), _TILE):
+            rows = slice(start, min(start + _TILE, len(self)))
             logits = queries @ held[rows].to(kind).T
             self.hide(logits, start, counts, wanted)
             said = np.column_stack([self.futures(rows), self.summaries[rows]])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .panel import Values
 from .units import Steps
@@ -22,10 +22,16 @@ def softmax(logits: Values, starts: Steps, counts: Steps) -> Values:
     return share
 
 
+NEGLIGIBLE = {torch.float32: 40.0, torch.float64: 80.0}
+"""Logits this far below the highest weigh nothing: their squares would be numbers so small that
+processors take twelve times as long over them."""
+
+
 class RunningMean:
     """A softmax-weighted mean over blocks that are seen one at a time."""
 
     def __init__(self, queries: int, width: int, kind: torch.dtype) -> None:
+        self.kind = kind
         self.highest = torch.full((queries, 1), -torch.inf, dtype=kind)
         self.mass = torch.zeros(queries, 1, dtype=kind)
         self.square = torch.zeros(queries, 1, dtype=kind)
@@ -35,10 +41,12 @@ class RunningMean:
         """Take in a block: logits [Q, n], which are used up, and values [n, V]."""
         highest = torch.maximum(self.highest, logits.amax(dim=1, keepdim=True))
         fade = torch.nan_to_num(torch.exp(self.highest - highest))
-        mass = logits.sub_(highest).exp_()
-        mass = torch.nan_to_num_(mass)
+        # Where nothing was visible yet, highest is -inf, and so is every logit: their difference is
+        # no number, and weighs nothing either.
+        logits = nn.functional.threshold_(logits.sub_(highest), -NEGLIGIBLE[self.kind], -torch.inf)
+        mass = torch.nan_to_num_(logits.exp_())
         self.mass = self.mass * fade + mass.sum(dim=1, keepdim=True)
-        self.square = self.square * fade**2 + mass.square().sum(dim=1, keepdim=True)
+        self.square = self.square * fade**2 + torch.linalg.vecdot(mass, mass)[:, None]
         self.sums = self.sums * fade + mass @ values
         self.highest = highest
 

@@ -64,6 +64,7 @@ def test_forecasts_are_those_of_the_slow_twin(
 ) -> None:
     # Odd blocks and chunks, so that their seams lie everywhere.
     monkeypatch.setattr(continuations_module, "_BLOCK", 13)
+    monkeypatch.setattr(continuations_module, "_TILE", 11)
     monkeypatch.setattr(continuations_module, "_QUERIES", 3)
     panel = panel_of(SERIES)
     model = RetrievalForecaster(
