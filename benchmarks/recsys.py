@@ -31,6 +31,7 @@ from likewise.recsys import (
     Evaluation,
     ImplicitModel,
     Interactions,
+    SpectralSettings,
     TowerSettings,
     choose_settings,
     compare,
@@ -79,8 +80,17 @@ def gowalla(data: Path, epochs: int) -> None:
     folder = data / "gowalla-lightgcn"
     train, test = (read_lists(folder / f"{part}.txt.gz") for part in ("train", "test"))
     tell_hash(folder / "train.txt.gz", folder / "test.txt.gz")
-    tower = replace(TowerSettings(), epochs=epochs)
-    compare_all(train, test, ks=(20, 100), tower=tower, weights=(0.5, 1.0))
+    model = CandidateGenerator(
+        seed=SEED,
+        tower=replace(TowerSettings(), epochs=epochs),
+        cooccurrence=CooccurrenceSettings(
+            user_exponent=0.7, history_exponent=0.6, candidate_exponent=0.5
+        ),
+        spectral=SpectralSettings(),
+        linear=None,
+        weights={"cooccurrence": 1.0, "spectral": 0.55, "tower": 0.3},
+    )
+    compare_all(train, test, ks=(20, 100), model=model)
 
 
 def s3rec(data: Path, epochs: int) -> None:
@@ -190,27 +200,21 @@ def logq(data: Path, epochs: int) -> None:
 
 
 def compare_all(
-    train: pl.DataFrame,
-    test: pl.DataFrame,
-    *,
-    ks: tuple[int, ...],
-    tower: TowerSettings,
-    weights: tuple[float, ...],
+    train: pl.DataFrame, test: pl.DataFrame, *, ks: tuple[int, ...], model: CandidateGenerator
 ) -> None:
-    """Judge baselines, each source alone and the union."""
-    judged = judge_baselines(train, test, ks)
-    model = CandidateGenerator(seed=SEED, tower=tower)
-    judged |= judge_generator("likewise union", model, train, test, ks)
-    for weight in weights:
-        set_weights(model, cooccurrence=1.0, tower=weight)
-        judged |= judge_fitted(f"likewise union, tower {weight:g}", model, train, test, ks)
-    judged |= judge_source("likewise tower", model, "tower", train, test, ks)
-    judged |= judge_source("likewise co-occurrence", model, "cooccurrence", train, test, ks)
+    """Judge the union, its closed forms, each source alone and every baseline."""
+    judged = judge_generator("likewise union", model, train, test, ks)
+    whole = dict(model.settings.weights)
+    set_weights(model, **{name: weight for name, weight in whole.items() if name != "tower"})
+    judged |= judge_fitted("likewise closed forms", model, train, test, ks)
+    set_weights(model, **whole)
+    for source in whole:
+        judged |= judge_source(f"likewise {source}", model, source, train, test, ks)
     tell(judged, ks)
-    best = max(
-        (name for name in judged if not name.startswith("likewise")),
-        key=lambda name: judged[name][0][ks[0]].mean("recall"),
-    )
+    baselines = judge_baselines(train, test, ks)
+    judged |= baselines
+    tell(judged, ks)
+    best = max(baselines, key=lambda name: baselines[name][0][ks[0]].mean("recall"))
     for k in ks:
         gap = compare(judged["likewise union"][0][k], judged[best][0][k])
         bounds = f"[{gap.low:+.4f}, {gap.high:+.4f}]"

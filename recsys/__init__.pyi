@@ -16,6 +16,7 @@ from .linear import LinearItems, LinearSettings
 from .popularity import Popularity, StreamingFrequency, log_shares, mixed_shares
 from .refresh import Deployment, Staleness, add_items, measure_staleness, recall_on
 from .settings import GeneratorSettings
+from .spectral import SpectralItems, SpectralSettings
 from .splits import Split, hold_out_share, hold_out_users, leave_one_out, split_by_time
 from .spread import Spread, gini
 from .strata import item_strata
@@ -47,6 +48,8 @@ __all__ = [
     "LinearSettings",
     "Manifest",
     "Popularity",
+    "SpectralItems",
+    "SpectralSettings",
     "Split",
     "Spread",
     "Staleness",

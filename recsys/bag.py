@@ -12,16 +12,14 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from scipy import sparse
 from torch import Tensor, nn
 
 from ..core import normalize, seeded
 from .encoder import Asked, HistoryEncoder, as_tensor
 from .histories import Histories
 from .softmax import Targets
+from .spectrum import leading_directions, normalised_matrix
 
-_FURTHER = 16  # directions beyond the width, for the accuracy of the last ones
-_PASSES = 3
 _POPULAR_DISCOUNT = 0.5
 
 
@@ -47,10 +45,11 @@ class BagEncoder(HistoryEncoder):
 
     def begin_(self, histories: Histories, counts: NDArray[np.int64]) -> None:
         """Start from the singular vectors of the degree-normalised matrix."""
-        start = singular_items(histories, self.found.shape[1], seed=self.seed)
+        width = self.found.shape[1]
+        found, values = leading_directions(normalised_matrix(histories), width, seed=self.seed)
         known = torch.from_numpy(counts > 0)
         with torch.no_grad():
-            vectors = normalize(torch.from_numpy(start))
+            vectors = normalize(torch.from_numpy(found * np.sqrt(values)))
             for kept in (self.said, self.found):
                 kept[:, : vectors.shape[1]][known] = vectors[known]
                 kept[:, vectors.shape[1] :] *= 0.1
@@ -103,50 +102,3 @@ class BagEncoder(HistoryEncoder):
         heavy = self.log_weight[items].exp()
         heavy = heavy if weights is None else heavy * weights
         return F.embedding_bag(items, self.said, offsets, mode="sum", per_sample_weights=heavy)
-
-
-def normalised_matrix(histories: Histories) -> sparse.csr_matrix:
-    """Give the matrix of what was taken, each 1 divided by the roots of both degrees."""
-    matrix = histories.matrix
-    matrix.data[:] = 1.0
-    users = np.maximum(np.diff(matrix.indptr), 1) ** -0.5
-    items = np.maximum(np.bincount(matrix.indices, minlength=matrix.shape[1]), 1) ** -0.5
-    return (sparse.diags(users) @ matrix @ sparse.diags(items)).tocsr().astype(np.float32)
-
-
-def singular_items(histories: Histories, width: int, *, seed: int) -> NDArray[np.float32]:
-    """Give the leading right singular vectors of the degree-normalised matrix, scaled.
-
-    Args:
-        histories: Of the training users.
-        width: How many directions; fewer come back where the matrix has fewer.
-        seed: Seed of the randomised search.
-
-    Returns:
-        float32 [I, width], each direction times the square root of its singular value.
-
-    Source: randomised subspace iteration (Halko et al. 2011, algorithm 4.4).
-    """
-    plain = normalised_matrix(histories)
-    rank = min(width + _FURTHER, *plain.shape)
-    generator = np.random.default_rng(seed)
-    basis = generator.standard_normal((plain.shape[1], rank), dtype=np.float32)
-    for _ in range(_PASSES):
-        basis = _orthonormal(plain.T @ (plain @ basis))
-    _, values, right = np.linalg.svd(plain @ basis, full_matrices=False)
-    kept = min(width, len(values))
-    directions = basis @ right[:kept].T
-    # The sign of a singular vector is arbitrary: settle it, so that equal data start alike.
-    signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(kept)])
-    scaled: NDArray[np.float32] = (directions * signs * np.sqrt(values[:kept])).astype(np.float32)
-    return scaled
-
-
-def _orthonormal(columns: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Make columns orthonormal by their Gram matrix: much quicker than QR when they are long."""
-    values, vectors = np.linalg.eigh((columns.T @ columns).astype(np.float64))
-    kept = values > 1e-7 * values[-1]
-    turned: NDArray[np.float32] = columns @ (vectors[:, kept] / np.sqrt(values[kept])).astype(
-        np.float32
-    )
-    return turned

@@ -23,6 +23,7 @@ from .linear import LinearItems, LinearSettings
 from .popularity import Popularity
 from .settings import GeneratorSettings
 from .sources import Source
+from .spectral import SpectralItems, SpectralSettings
 from .tower import Tower
 from .tuning import Trial, choose_exponents, measure_blend
 from .vocabulary import Vocabulary
@@ -40,6 +41,7 @@ class Fitted:
         popularity: The bestseller list.
         cooccurrence: The closed form, or None.
         linear: The linear source, or None.
+        spectral: The spectral source, or None.
         tower: The learned tower, or None.
         content: How an item table becomes numbers, or None.
         content_map: Where content lies on the tower's sphere, or None.
@@ -50,6 +52,7 @@ class Fitted:
     popularity: Popularity
     cooccurrence: Cooccurrence | None = None
     linear: LinearItems | None = None
+    spectral: SpectralItems | None = None
     tower: Tower | None = None
     content: ContentEncoder | None = None
     content_map: ContentMap | None = None
@@ -58,7 +61,13 @@ class Fitted:
     @property
     def sources(self) -> dict[str, Source]:
         """All sources there are, by name."""
-        found: list[Source | None] = [self.popularity, self.cooccurrence, self.linear, self.tower]
+        found: list[Source | None] = [
+            self.popularity,
+            self.cooccurrence,
+            self.spectral,
+            self.linear,
+            self.tower,
+        ]
         if self.tower is not None and self.content_vectors is not None:
             found.append(ColdTower(self.tower, self.content_vectors))
         return {source.name: source for source in found if source is not None}
@@ -76,12 +85,13 @@ class Fitted:
         """Name of what makes the vectors; of the closed forms where there is no tower."""
         if self.tower is not None:
             return self.tower.fingerprint_
-        links, linear = self.cooccurrence, self.linear
+        links, linear, spectral = self.cooccurrence, self.linear, self.spectral
         return fingerprint(
             nn.Identity(),
             preprocessing={
                 "cooccurrence": None if links is None else asdict(links.settings),
                 "linear": None if linear is None else asdict(linear.settings),
+                "spectral": None if spectral is None else asdict(spectral.settings),
                 "taken": self.interactions.histories.items,
             },
         )
@@ -103,7 +113,7 @@ class Fitted:
         histories = known.histories.widened(len(items))
         self.interactions = Interactions(known.users, items, histories, known.ordered)
         self.popularity = Popularity(self.interactions.item_counts)
-        for source in (self.cooccurrence, self.linear, self.tower):
+        for source in (self.cooccurrence, self.spectral, self.linear, self.tower):
             if source is not None:
                 source.widen_(len(ids))
 
@@ -127,6 +137,8 @@ def fit_sources(
     trial = _cut_trial(interactions, settings)
     if (links := _choose_links(trial, settings, progress)) is not None:
         fitted.cooccurrence = Cooccurrence(histories, links)
+    if (spectral := _choose_spectral(trial, settings, links)) is not None:
+        fitted.spectral = SpectralItems(histories, spectral, seed=settings.seed)
     if (linear := _choose_linear(trial, settings, links)) is not None:
         fitted.linear = LinearItems(histories, linear)
     if settings.tower is not None:
@@ -140,7 +152,7 @@ def fit_sources(
 
 def _cut_trial(interactions: Interactions, settings: GeneratorSettings) -> Trial | None:
     """Hold a part back, if there is anything to choose and anything to hold back."""
-    if "choose" not in (settings.cooccurrence, settings.linear):
+    if "choose" not in (settings.cooccurrence, settings.linear, settings.spectral):
         return None
     try:
         return Trial.cut(interactions, _CHOSEN_AT, share=_HELD_BACK, seed=settings.seed)
@@ -165,16 +177,34 @@ def _choose_links(
 def _choose_linear(
     trial: Trial | None, settings: GeneratorSettings, links: CooccurrenceSettings | None
 ) -> LinearSettings | None:
-    asked = settings.linear
+    asked, usual = settings.linear, LinearSettings()
     if not isinstance(asked, str):
         return asked
-    usual, weight = LinearSettings(), settings.weights.get("linear", 0.0)
-    if trial is None or links is None or not weight or trial.inner.width > usual.most_items:
+    if trial is None or links is None or trial.inner.width > usual.most_items:
         return None
+    weight = settings.weights.get("linear", 0.0)
+    return usual if _helps(trial, links, LinearItems(trial.inner, usual), weight) else None
+
+
+def _choose_spectral(
+    trial: Trial | None, settings: GeneratorSettings, links: CooccurrenceSettings | None
+) -> SpectralSettings | None:
+    asked, usual = settings.spectral, SpectralSettings()
+    if not isinstance(asked, str):
+        return asked
+    if trial is None or links is None:
+        return None
+    weight = settings.weights.get("spectral", 0.0)
+    second = SpectralItems(trial.inner, usual, seed=settings.seed)
+    return usual if _helps(trial, links, second, weight) else None
+
+
+def _helps(trial: Trial, links: CooccurrenceSettings, second: Source, weight: float) -> bool:
+    """Tell whether co-occurrence finds more of what was held back with a second source beside."""
+    if not weight:
+        return False
     first = Cooccurrence(trial.inner, links)
-    second = LinearItems(trial.inner, usual)
-    helps = measure_blend(trial, first, second, weight) > trial.measure(first.score)
-    return usual if helps else None
+    return measure_blend(trial, first, second, weight) > trial.measure(first.score)
 
 
 def _learn_content(

@@ -32,6 +32,7 @@ from .settings import (
     Cooccurring,
     GeneratorSettings,
     Linear,
+    Spectral,
 )
 from .sources import Blend, Source
 from .storage import load_generator, save_generator
@@ -52,9 +53,12 @@ class CandidateGenerator:
             fifth of each history that is held back; None leaves the source out.
         linear: Of the linear source, for small catalogues; ``"choose"`` takes it where the part
             held back says that it helps; None leaves it out.
+        spectral: Of the spectral source; ``"choose"`` takes it where the part held back says that
+            it helps; None leaves it out.
         content: How an item table becomes numbers.
-        weights: Weight of ``"tower"``, ``"cooccurrence"``, ``"content"`` and ``"popularity"`` in
-            the blend; :func:`~likewise.recsys.choose_settings` chooses them on validation data.
+        weights: Weight of ``"tower"``, ``"cooccurrence"``, ``"spectral"``, ``"linear"``,
+            ``"content"`` and ``"popularity"`` in the blend;
+            :func:`~likewise.recsys.choose_settings` chooses them on validation data.
         quotas: Places of each list reserved for a source, e.g. ``{"content": 5}`` for new items.
         merge: What several events of one user with one item become.
 
@@ -74,6 +78,7 @@ class CandidateGenerator:
         tower: TowerSettings | None = USUAL_TOWER,
         cooccurrence: Cooccurring = "choose",
         linear: Linear = "choose",
+        spectral: Spectral = "choose",
         content: ContentSettings = USUAL_CONTENT,
         weights: Mapping[str, float] | None = None,
         quotas: Mapping[str, int] | None = None,
@@ -83,6 +88,7 @@ class CandidateGenerator:
             tower=tower,
             cooccurrence=cooccurrence,
             linear=linear,
+            spectral=spectral,
             content=content,
             weights=dict(USUAL_WEIGHTS if weights is None else weights),
             quotas=dict(quotas or {}),

@@ -15,14 +15,21 @@ from .content import ContentSettings
 from .cooccurrence import CooccurrenceSettings
 from .interactions import Merge
 from .linear import LinearSettings
+from .spectral import SpectralSettings
 from .tower import TowerSettings
 
 Cooccurring: TypeAlias = CooccurrenceSettings | Literal["choose"] | None
 Linear: TypeAlias = LinearSettings | Literal["choose"] | None
+Spectral: TypeAlias = SpectralSettings | Literal["choose"] | None
 
 USUAL_TOWER = TowerSettings()
 USUAL_CONTENT = ContentSettings()
-USUAL_WEIGHTS: Mapping[str, float] = {"tower": 0.6, "cooccurrence": 1.0, "linear": 2.0}
+USUAL_WEIGHTS: Mapping[str, float] = {
+    "tower": 0.3,
+    "cooccurrence": 1.0,
+    "spectral": 0.6,
+    "linear": 2.0,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +42,8 @@ class GeneratorSettings:
             and takes the exponents that find it best; None for none.
         linear: Of the linear source; ``"choose"`` takes it where the catalogue is small enough and
             what was held back says that it helps; None for none.
+        spectral: Of the spectral source; ``"choose"`` takes it where what was held back says that
+            it helps; None for none.
         content: How an item table becomes numbers.
         weights: Weight of each source in the blend.
         quotas: How many of a source's own first items stand in each list.
@@ -45,6 +54,7 @@ class GeneratorSettings:
     tower: TowerSettings | None = USUAL_TOWER
     cooccurrence: Cooccurring = "choose"
     linear: Linear = "choose"
+    spectral: Spectral = "choose"
     content: ContentSettings = USUAL_CONTENT
     weights: Mapping[str, float] = field(default_factory=lambda: dict(USUAL_WEIGHTS))
     quotas: Mapping[str, int] = field(default_factory=dict)
@@ -54,7 +64,7 @@ class GeneratorSettings:
     def __post_init__(self) -> None:
         if self.tower is None and self.cooccurrence is None:
             raise SettingError("a generator needs a tower or the co-occurrence source, or both")
-        for name in ("cooccurrence", "linear"):
+        for name in ("cooccurrence", "linear", "spectral"):
             value = getattr(self, name)
             if isinstance(value, str) and value != "choose":
                 raise SettingError(f"{name} is {value!r}; give settings, 'choose', or None")

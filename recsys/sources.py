@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..core import SettingError
 from .histories import Histories
 from .ranking import Ranked, rank_rows
+from .scale import standardise_
 
 Scores: TypeAlias = NDArray[np.float32]
 RuleOut: TypeAlias = Callable[[Scores], None]
@@ -183,11 +184,3 @@ def _make_room(
             continue
         out.append(entry)
     return out[::-1]
-
-
-def standardise_(scores: Scores) -> Scores:
-    """Bring each row to mean 0 and deviation 1, in place; a row without differences becomes 0."""
-    scores -= scores.mean(axis=1, keepdims=True)
-    deviation = np.sqrt(np.einsum("ij,ij->i", scores, scores) / scores.shape[1])
-    scores /= np.where(deviation > 0, deviation, 1.0)[:, None].astype(np.float32)
-    return scores

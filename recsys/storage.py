@@ -23,6 +23,7 @@ from .histories import Histories
 from .interactions import Interactions
 from .linear import LinearItems, LinearSettings
 from .popularity import Popularity
+from .spectral import Directions, SpectralItems, SpectralSettings
 from .tower import Tower, TowerSettings
 from .vocabulary import Vocabulary
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 KIND = "candidate-generator"
 _TOWER = "tower."
+_VIEWS = ("crowd", "drift")
 
 
 def save_generator(generator: CandidateGenerator, path: str | PathLike[str]) -> None:
@@ -43,8 +45,12 @@ def save_generator(generator: CandidateGenerator, path: str | PathLike[str]) -> 
     }
     if generator.fitted_.linear is not None:
         tensors["linear.weights"] = generator.fitted_.linear.weights
-    reports: dict[str, Mapping[str, Any]] = {}
     fitted = generator.fitted_
+    if fitted.spectral is not None:
+        for view in _VIEWS:
+            parts = vars(getattr(fitted.spectral, view))
+            tensors |= {f"spectral.{view}.{name}": part for name, part in parts.items()}
+    reports: dict[str, Mapping[str, Any]] = {}
     tower, links = fitted.tower, fitted.cooccurrence
     if tower is not None:
         tensors |= {f"{_TOWER}{name}": value for name, value in tower.state().items()}
@@ -62,6 +68,8 @@ def save_generator(generator: CandidateGenerator, path: str | PathLike[str]) -> 
     settings = asdict(generator.settings)
     # What was chosen is kept, so that loading chooses nothing.
     settings["cooccurrence"] = None if links is None else asdict(links.settings)
+    spectral = fitted.spectral
+    settings["spectral"] = None if spectral is None else asdict(spectral.settings)
     settings["linear"] = None if fitted.linear is None else asdict(fitted.linear.settings)
     save_bundle(
         path,
@@ -87,11 +95,14 @@ def load_generator(path: str | PathLike[str]) -> CandidateGenerator:
 
     bundle = load_bundle(path, kind=KIND)
     plain = dict(bundle.config["settings"])
-    tower, links, linear = (plain.pop(name) for name in ("tower", "cooccurrence", "linear"))
+    tower, links, linear, spectral = (
+        plain.pop(name) for name in ("tower", "cooccurrence", "linear", "spectral")
+    )
     generator = CandidateGenerator(
         tower=None if tower is None else TowerSettings(**tower),
         cooccurrence=None if links is None else CooccurrenceSettings(**links),
         linear=None if linear is None else LinearSettings(**linear),
+        spectral=None if spectral is None else SpectralSettings(**spectral),
         content=ContentSettings(**plain.pop("content")),
         **plain,
     )
@@ -104,6 +115,9 @@ def load_generator(path: str | PathLike[str]) -> CandidateGenerator:
     if isinstance(generator.settings.linear, LinearSettings):
         weights = bundle.tensors["linear.weights"].numpy()
         fitted.linear = LinearItems.of_weights(weights, generator.settings.linear)
+    if isinstance(generator.settings.spectral, SpectralSettings):
+        crowd, drift = (_read_directions(bundle, view) for view in _VIEWS)
+        fitted.spectral = SpectralItems.of_directions(crowd, drift, generator.settings.spectral)
     if generator.settings.tower is not None:
         fitted.tower = _read_tower(
             bundle, generator.settings.tower, generator.settings.seed, len(known.items)
@@ -123,6 +137,11 @@ def _read_interactions(bundle: Bundle) -> Interactions:
         len(items),
     )
     return Interactions(users, items, histories, bool(bundle.config["ordered"]))
+
+
+def _read_directions(bundle: Bundle, view: str) -> Directions:
+    names = ("vectors", "response", "said", "found")
+    return Directions(*(bundle.tensors[f"spectral.{view}.{name}"].numpy() for name in names))
 
 
 def _read_tower(bundle: Bundle, settings: TowerSettings, seed: int, items: int) -> Tower:

@@ -22,7 +22,8 @@ from .evaluation import ideal_gains
 from .histories import Histories
 from .interactions import Interactions
 from .ranking import Ranked, rank_rows
-from .sources import Source, standardise_
+from .scale import standardise_
+from .sources import Source
 from .tower import Tower, TowerSettings
 
 USER_EXPONENTS = (0.5, 0.8, 1.0)

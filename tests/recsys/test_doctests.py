@@ -19,6 +19,7 @@ MODULES = (
     "popularity",
     "ranking",
     "shards",
+    "spectral",
     "spread",
     "strata",
     "vocabulary",
