@@ -10,6 +10,8 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 
 def naive_ranking(scores: Sequence[float], k: int) -> list[int]:
     """Columns of the k largest scores; ties by column, -inf never."""
@@ -100,3 +102,33 @@ def naive_softmax_loss(
             sum(weight * (total - logits[column]) for column, weight in targets[row].items())
         )
     return sum(losses) / len(losses)
+
+
+def naive_spectral(
+    taken: Sequence[Sequence[float]],
+    *,
+    rank: int,
+    drift_rank: int,
+    exponents: tuple[float, float, float],
+    off: float,
+) -> list[list[float]]:
+    """The spectral scores of every user, by whole decompositions and row by row."""
+    rows = np.array(taken, dtype=np.float64)
+    user, item, candidate = exponents
+    degrees, counts = rows.sum(axis=1), rows.sum(axis=0)
+
+    def right(user: float, item: float, kept: int) -> tuple[np.ndarray, np.ndarray]:
+        scaled = rows / degrees[:, None] ** user / np.maximum(counts, 1)[None, :] ** item
+        _, values, vectors = np.linalg.svd(scaled)
+        return vectors[:kept], values[:kept]
+
+    crowd, _ = right(user, item, rank)
+    wide, values = right(0.5, 0.5, drift_rank)
+    answers = []
+    for row in rows:
+        near = (row / np.maximum(counts, 1) ** item) @ crowd.T @ crowd
+        near = near * np.maximum(counts, 1) ** candidate
+        far = (row @ wide.T * values**4) @ wide
+        parts = [(one - one.mean()) / one.std() for one in (near, far)]
+        answers.append((parts[0] - off * parts[1]).tolist())
+    return answers
