@@ -29,12 +29,13 @@ from likewise.forecasting import (
     WindowNeighbours,
     backtest,
     read_frame,
+    track_intervals,
 )
 
 from benchmarks.data import data_hash, data_path
 
 LOOKBACK = 336
-PARTS = {"validation": (8640, 11520), "test": (11520, 14400)}
+PARTS = {"validation": (8640, 11520), "test": (11520, 14400), "final": (14400, 17420)}
 TRAIN = 8640
 
 
@@ -54,7 +55,11 @@ def models(horizon: int, seed: int) -> list[Forecaster]:
     """What is compared."""
     return [
         _retrieval(horizon, seed),
-        Blend([_retrieval(horizon, seed), DirectRidge(horizon, 512)], alias="blend"),
+        _corrected(horizon, seed),
+        Blend(
+            [_retrieval(horizon, seed), DirectRidge(horizon, 512), _corrected(horizon, seed)],
+            alias="blend",
+        ),
         WindowNeighbours(horizon, LOOKBACK, alias="raw windows, less their mean"),
         WindowNeighbours(
             horizon,
@@ -67,6 +72,17 @@ def models(horizon: int, seed: int) -> list[Forecaster]:
         SeasonalNaive(horizon, 24, alias="seasonal naive"),
         Repeat(horizon, alias="repeat"),
     ]
+
+
+def _corrected(horizon: int, seed: int) -> RetrievalForecaster:
+    return RetrievalForecaster(
+        horizon,
+        LOOKBACK,
+        embedding="learned",
+        level=DirectRidge(horizon, LOOKBACK),
+        seed=seed,
+        alias="ridge corrected by retrieval",
+    )
 
 
 def _retrieval(horizon: int, seed: int) -> RetrievalForecaster:
@@ -108,6 +124,12 @@ def main() -> None:
             table.setdefault(row["model"], []).append(row["mse"])
             cells = [f"{name} {row[name]:.4f}" for name in scores.columns[2:]]
             print(f"| {row['model']} | {' | '.join(cells)} |")
+        if asked.level:
+            tracked = track_intervals(result).scores(season=24)
+            for name, inside, crps in tracked.select(
+                "model", f"coverage-{asked.level[0]}", "scaled_crps"
+            ).iter_rows():
+                print(f"| {name}, tracked | coverage {inside:.4f} | scaled_crps {crps:.4f} |")
         model = result.models["retrieval (learned)"]
         assert isinstance(model, RetrievalForecaster)
         best = model.choices_.row(0, named=True)

@@ -28,6 +28,7 @@ wrong, where, what was found, and the cure; several faults of one input are told
     │   └── RecallGateFailed               the approximate answer is too far from the exact one
     ├── LeakError (ValueError)             something from after the cutoff
     ├── UnknownId (LookupError)            an id that was never seen
+    ├── NotFitted (AttributeError)         asked before it was fitted
     └── BundleError (RuntimeError)         a saved folder that cannot be trusted
         ├── ChecksumMismatch               a file is not the one that was saved
         ├── BundleFormatError              missing, truncated, or a newer format
@@ -124,6 +125,10 @@ class LeakError(LikewiseError, ValueError):
 
 class UnknownId(LikewiseError, LookupError):
     """An id that was never seen."""
+
+
+class NotFitted(LikewiseError, AttributeError):
+    """A model was asked for what only fitting gives it."""
 
 
 class BundleError(LikewiseError, RuntimeError):

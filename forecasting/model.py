@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import SettingError, TooFewRows
+from ..core import NotFitted, SettingError, TooFewRows
 from .bounds import at_ranks, check_quantiles
 from .calibration import DRAWN, calibrate, check_levels
 from .forecast import Band, Forecast, forecast_columns, join_forecasts, shorten
@@ -63,6 +63,12 @@ class Forecaster(ABC):
         self.freq = freq
         self.gaps: Gaps = gaps
         self.alias = alias or type(self).__name__
+
+    def __getattr__(self, name: str) -> Any:
+        """Say so where something is asked for that only fitting gives: ``..._``."""
+        if name.endswith("_") and not name.startswith("_"):
+            raise NotFitted(f"{type(self).__name__} has no {name} yet; call fit(frame) first")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @abstractmethod
     def learn(self, panel: Panel) -> None:

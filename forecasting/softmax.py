@@ -43,7 +43,8 @@ class RunningMean:
         fade = torch.nan_to_num(torch.exp(self.highest - highest))
         # Where nothing was visible yet, highest is -inf, and so is every logit: their difference is
         # no number, and weighs nothing either.
-        logits = nn.functional.threshold_(logits.sub_(highest), -NEGLIGIBLE[self.kind], -torch.inf)
+        least = -NEGLIGIBLE[self.kind]
+        logits = nn.functional.threshold(logits.sub_(highest), least, -torch.inf, inplace=True)
         mass = torch.nan_to_num_(logits.exp_())
         self.mass = self.mass * fade + mass.sum(dim=1, keepdim=True)
         self.square = self.square * fade**2 + torch.linalg.vecdot(mass, mass)[:, None]

@@ -12,8 +12,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from likewise.core import SettingError, TooFewRows
-from likewise.forecasting import Normaliser, RetrievalForecaster, TowerSettings, backtest
+from likewise.core import NotFitted, SettingError, TooFewRows
+from likewise.forecasting import (
+    Blend,
+    Normaliser,
+    RetrievalForecaster,
+    TowerSettings,
+    backtest,
+)
 from likewise.forecasting.normalisers import Kind
 
 from tests.forecasting.planted import (
@@ -278,3 +284,13 @@ def test_a_stride_keeps_every_so_many_windows() -> None:
     whole, thin = raw_model().fit(two_waves()), raw_model(stride=4).fit(two_waves())
     assert len(thin.index_) == pytest.approx(len(whole.index_) / 4, abs=2)
     assert np.isfinite(thin.predict()[NAME].to_numpy()).all()
+
+
+@pytest.mark.parametrize("ask", ["predict", "explain", "save"])
+def test_a_model_that_was_not_fitted_says_so(ask: str, tmp_path: Path) -> None:
+    for model in (raw_model(), Blend([raw_model()])):
+        with pytest.raises(NotFitted, match=r"has no \w+_ yet; call fit\(frame\) first"):
+            getattr(model, ask)(*([tmp_path / "bundle"] if ask == "save" else []))
+    assert not hasattr(raw_model(), "panel_")
+    with pytest.raises(AttributeError, match="no attribute 'forcast'"):
+        raw_model().forcast  # noqa: B018
