@@ -31,7 +31,7 @@ density ratio, and its weights are a forecast distribution."""
 ERROR_KERNELS = tuple(Softmax(2.0**-power) for power in range(7))
 """How a direct forecaster erred is less clear than what followed: softer weights stand by."""
 RAW_KERNELS: tuple[Kernel, ...] = (
-    *(Softmax(0.125 * 2**power) for power in range(12)),
+    *(Softmax(4.0**power) for power in range(-1, 5)),
     *(Relative(reach) for reach in (0.1, 0.3, 1.0, 3.0, 10.0)),
 )
 """For raw windows, whose scale nobody learned."""
@@ -64,8 +64,11 @@ def try_all(
     origins = held.origins[:: max(1, len(held.origins) // CHOICE_ORIGINS)]
     trials: list[Trial] = []
     for index in indexes:
-        for kernel in _kernels(index):
-            _, errors = level_errors(index, panel, origins, levels, kernel)
+        kernels = _kernels(index)
+        for kernel, recalled in zip(
+            kernels, index.recall_each(panel, origins, kernels), strict=True
+        ):
+            _, errors = level_errors(index, panel, origins, levels, recalled)
             trials += [
                 Trial(index.recipe, index.embedding, kernel, level, error)
                 for level, error in errors.items()

@@ -24,7 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 MODELS = ("retrieval", "ridge", "raw", "seasonal", "repeat")
-EXTRA_MODELS = ("lightgbm",)
+EXTRA_MODELS = ("corrected", "blend", "lightgbm")
 GAPS = click.Choice(["error", "missing", "zero", "interpolate"])
 
 
@@ -54,6 +54,12 @@ def model_options(command: Command) -> Command:
         click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness."),
         click.option("--neighbours", type=click.IntRange(1), help="Weigh only the K nearest."),
         click.option(
+            "--match",
+            multiple=True,
+            help="Weigh only windows that share this: hour, weekday, month, season, or a period "
+            "in rows such as 24.",
+        ),
+        click.option(
             "--lookback", type=click.IntRange(1), required=True, help="Rows a forecast looks at."
         ),
         click.option("--horizon", type=click.IntRange(1), required=True, help="Steps ahead."),
@@ -79,7 +85,7 @@ def model_options(command: Command) -> Command:
     type=click.Choice(MODELS + EXTRA_MODELS),
     multiple=True,
     default=MODELS,
-    help="Which models [all but lightgbm].",
+    help="Which models [all but corrected, blend and lightgbm].",
 )
 @click.option("--out", type=FILE, help="Write forecasts beside the truth (.parquet or .csv).")
 @click.option("--manifest", type=FILE, help="Write what each cutoff could see.")
@@ -89,6 +95,7 @@ def backtest(
     horizon: int,
     lookback: int,
     neighbours: int | None,
+    match: tuple[str, ...],
     seed: int,
     time: str | None,
     freq: str | None,
@@ -112,7 +119,7 @@ def backtest(
 
     panel = read_file(file, time=time, freq=_freq(freq), gaps=gaps)
     _tell_notes(panel.notes)
-    chosen = [_model(name, horizon, lookback, season, neighbours, seed) for name in models]
+    chosen = [_model(name, horizon, lookback, season, neighbours, match, seed) for name in models]
     result = run(
         panel,
         chosen,
@@ -149,6 +156,7 @@ def fit(
     horizon: int,
     lookback: int,
     neighbours: int | None,
+    match: tuple[str, ...],
     seed: int,
     time: str | None,
     freq: str | None,
@@ -160,7 +168,9 @@ def fit(
 
     panel = read_file(file, time=time, freq=_freq(freq), gaps=gaps)
     _tell_notes(panel.notes)
-    model = RetrievalForecaster(horizon, lookback, neighbours=neighbours, seed=seed).fit(panel)
+    model = RetrievalForecaster(
+        horizon, lookback, neighbours=neighbours, match=_rules(match), seed=seed
+    ).fit(panel)
     model.save(bundle)
     best = model.choices_.row(0, named=True)
     click.echo(
@@ -218,27 +228,50 @@ def explain(
 
 
 def _model(
-    name: str, horizon: int, lookback: int, season: int, neighbours: int | None, seed: int
+    name: str,
+    horizon: int,
+    lookback: int,
+    season: int,
+    neighbours: int | None,
+    alike: tuple[str, ...],
+    seed: int,
 ) -> Forecaster:
     from .adapters import boosted_trees
+    from .blend import Blend
     from .naive import Repeat, SeasonalNaive
     from .retrieval import RetrievalForecaster
     from .ridge import DirectRidge
     from .window_neighbours import WindowNeighbours
 
-    match name:
-        case "retrieval":
-            return RetrievalForecaster(horizon, lookback, neighbours=neighbours, seed=seed)
-        case "ridge":
-            return DirectRidge(horizon, lookback)
-        case "raw":
-            return WindowNeighbours(horizon, lookback)
-        case "lightgbm":
-            return boosted_trees(horizon, lookback, seed=seed)
-        case "seasonal":
-            return SeasonalNaive(horizon, season)
-        case _:
-            return Repeat(horizon)
+    def retrieval(level: Forecaster | None = None, alias: str | None = None) -> RetrievalForecaster:
+        return RetrievalForecaster(
+            horizon,
+            lookback,
+            level=level or "auto",
+            neighbours=neighbours,
+            match=_rules(alike),
+            seed=seed,
+            alias=alias,
+        )
+
+    def corrected() -> RetrievalForecaster:
+        return retrieval(DirectRidge(horizon, lookback), "Corrected")
+
+    builders: dict[str, Callable[[], Forecaster]] = {
+        "retrieval": retrieval,
+        "corrected": corrected,
+        "blend": lambda: Blend([retrieval(), DirectRidge(horizon, lookback), corrected()]),
+        "ridge": lambda: DirectRidge(horizon, lookback),
+        "raw": lambda: WindowNeighbours(horizon, lookback),
+        "lightgbm": lambda: boosted_trees(horizon, lookback, seed=seed),
+        "seasonal": lambda: SeasonalNaive(horizon, season),
+        "repeat": lambda: Repeat(horizon),
+    }
+    return builders[name]()
+
+
+def _rules(match: tuple[str, ...]) -> list[Any]:
+    return [int(rule) if rule.isdigit() else rule for rule in match]
 
 
 def _freq(freq: str | None) -> str | int | None:

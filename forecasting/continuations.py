@@ -8,6 +8,8 @@ index: one index answers every origin of a backtest, and nothing behind an origi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ from .kernels import Kernel, Softmax
 from .levels import summarise
 from .origins import Origins, pasts
 from .panel import Panel, Values
-from .recalled import Asked, Recalled, Weighed, search_alike
+from .recalled import Asked, Found, Recalled, Weighed, join_recalled, search_alike
 from .recipe import Recipe
 from .softmax import RunningMean, softmax
 from .units import Steps
@@ -211,16 +213,17 @@ class ContinuationIndex:
             origins: Where they end.
             kernel: How near becomes how heavy; None for the index's own.
         """
-        kernel = kernel or self.kernel
+        return self.recall_each(panel, origins, [kernel or self.kernel])[0]
+
+    def recall_each(
+        self, panel: Panel, origins: Origins, kernels: Sequence[Kernel]
+    ) -> list[Recalled]:
+        """The same under several kernels, which cost little more than one: see :meth:`recall`."""
         parts = [
-            self._recall(panel, origins[start : start + _QUERIES], kernel)
+            self._recall(panel, origins[start : start + _QUERIES], kernels)
             for start in range(0, len(origins), _QUERIES)
         ]
-        return Recalled(
-            np.concatenate([part.future for part in parts]),
-            np.concatenate([part.summary for part in parts]),
-            np.concatenate([part.effective for part in parts]),
-        )
+        return [join_recalled(of_kernel) for of_kernel in zip(*parts, strict=True)]
 
     def weights(self, panel: Panel, origins: Origins) -> NDArray[np.float64]:
         """Weight of every window for one origin, [N]; those it may not see weigh nothing."""
@@ -241,11 +244,17 @@ class ContinuationIndex:
 
     def nearest(self, panel: Panel, origins: Origins, kernel: Kernel) -> Weighed:
         """The nearest windows of each origin and what they weigh."""
-        asked = self.ask(panel, origins)
-        count = self.neighbours or kernel.neighbours or len(self)
-        counts = self.upto(origins)
+        return self._weigh(*self._find(panel, origins, self._count(kernel)), kernel)
+
+    def _count(self, kernel: Kernel) -> int:
+        return self.neighbours or kernel.neighbours or len(self)
+
+    def _find(self, panel: Panel, origins: Origins, count: int) -> tuple[Asked, Found]:
+        asked, counts = self.ask(panel, origins), self.upto(origins)
         keys = self.wanted(panel, origins, counts)
-        found = search_alike(self.index, asked.vectors, count, counts, self.keys, keys)
+        return asked, search_alike(self.index, asked.vectors, count, counts, self.keys, keys)
+
+    def _weigh(self, asked: Asked, found: Found, kernel: Kernel) -> Weighed:
         starts, cosine = found.offsets[:-1], found.similarity.astype(np.float64)
         logits = kernel.logits(self.embedding, cosine, asked.lengths, starts)
         weights = softmax(logits, starts, np.diff(found.offsets))
@@ -256,39 +265,54 @@ class ContinuationIndex:
         futures = self.windows.futures(rows)
         return self.recipe.normaliser.apply(futures, self.bases[rows], self.scales[rows])
 
-    def _recall(self, panel: Panel, origins: Origins, kernel: Kernel) -> Recalled:
-        if isinstance(kernel, Softmax) and self.neighbours is None:
-            return self._weigh_all(panel, origins, kernel)
-        return self._weigh_nearest(panel, origins, kernel)
+    def _recall(self, panel: Panel, origins: Origins, kernels: Sequence[Kernel]) -> list[Recalled]:
+        whole = [one for one in kernels if isinstance(one, Softmax) and self.neighbours is None]
+        near = [one for one in kernels if one not in whole]
+        found: dict[Kernel, Recalled] = dict(
+            zip(whole, self._weigh_all(panel, origins, whole), strict=True)
+        )
+        for count in sorted({self._count(kernel) for kernel in near}):
+            alike = [kernel for kernel in near if self._count(kernel) == count]
+            found |= zip(alike, self._weigh_nearest(panel, origins, alike, count), strict=True)
+        return [found[kernel] for kernel in kernels]
 
-    def _weigh_all(self, panel: Panel, origins: Origins, kernel: Softmax) -> Recalled:
+    def _weigh_all(
+        self, panel: Panel, origins: Origins, kernels: Sequence[Softmax]
+    ) -> list[Recalled]:
         seen = self.upto(origins)
         keys = self.wanted(panel, origins, seen)
         counts, wanted = torch.from_numpy(seen), None if keys is None else torch.from_numpy(keys)
         asked = self.ask(panel, origins)
         kind = torch.float64 if len(origins) <= _PRECISE_QUERIES else torch.float32
-        queries = torch.from_numpy(asked.vectors).to(kind) * kernel.sharpness(self.embedding)
+        queries = torch.from_numpy(asked.vectors).to(kind)
         held = torch.from_numpy(self.index.stored.vectors)
-        total = RunningMean(len(origins), self.recipe.horizon + self.summaries.shape[1], kind)
-        for start in range(0, int(counts.max()), _TILE):
+        width = self.recipe.horizon + self.summaries.shape[1]
+        totals = [RunningMean(len(origins), width, kind) for _ in kernels]
+        for start in range(0, int(counts.max()) if kernels else 0, _TILE):
             rows = slice(start, min(start + _TILE, len(self)))
-            logits = queries @ held[rows].to(kind).T
-            self.hide(logits, start, counts, wanted)
-            said = np.column_stack([self.futures(rows), self.summaries[rows]])
-            total.add(logits, torch.from_numpy(said).to(kind))
-        mean, effective = total.finish()
-        return self._recalled(mean * asked.scales[:, None], effective)
+            cosine = queries @ held[rows].to(kind).T
+            self.hide(cosine, start, counts, wanted)
+            said = torch.from_numpy(np.column_stack([self.futures(rows), self.summaries[rows]]))
+            for kernel, total in zip(kernels, totals, strict=True):
+                total.add(cosine * kernel.sharpness(self.embedding), said.to(kind))
+        return [self._recalled(*total.finish(), asked.scales) for total in totals]
 
-    def _weigh_nearest(self, panel: Panel, origins: Origins, kernel: Kernel) -> Recalled:
-        near = self.nearest(panel, origins, kernel)
+    def _weigh_nearest(
+        self, panel: Panel, origins: Origins, kernels: Sequence[Kernel], count: int
+    ) -> list[Recalled]:
+        asked, found = self._find(panel, origins, count)
         # Neighbouring origins share neighbours: each is read once, however many it answers.
-        rows, place = np.unique(near.rows, return_inverse=True)
+        rows, place = np.unique(found.rows, return_inverse=True)
         said = np.column_stack([self.futures(rows), self.summaries[rows]])
         shape = (len(origins), len(rows))
-        mean = csr_array((near.weights, place, near.offsets), shape=shape) @ said
-        effective = 1 / np.add.reduceat(near.weights**2, near.offsets[:-1])
-        return self._recalled(mean * near.scales[:, None], effective)
+        recalled = []
+        for kernel in kernels:
+            near = self._weigh(asked, found, kernel)
+            mean = csr_array((near.weights, place, near.offsets), shape=shape) @ said
+            effective = 1 / np.add.reduceat(near.weights**2, near.offsets[:-1])
+            recalled.append(self._recalled(mean, effective, near.scales))
+        return recalled
 
-    def _recalled(self, mean: Values, effective: Values) -> Recalled:
-        horizon = self.recipe.horizon
+    def _recalled(self, mean: Values, effective: Values, scales: Values) -> Recalled:
+        horizon, mean = self.recipe.horizon, mean * scales[:, None]
         return Recalled(mean[:, :horizon], mean[:, horizon:], effective)

@@ -17,6 +17,7 @@ from .kernels import Softmax
 from .levels import Level
 from .origins import Origins
 from .panel import Panel, Values
+from .softmax import raise_logits
 from .units import Steps
 
 DRAWS = 50
@@ -64,13 +65,13 @@ def draw_windows(
         logits = queries[part] @ held.T
         keys = None if wanted is None else torch.from_numpy(wanted[part])
         index.hide(logits, 0, torch.from_numpy(counts[part]), keys)
-        drawn[part] = _systematic(torch.softmax(logits, dim=1, dtype=torch.float64), count)
+        drawn[part] = _systematic(raise_logits(logits), count)
     return drawn, asked.scales
 
 
 def _systematic(weights: torch.Tensor, count: int) -> Steps:
     """Columns at which the running sum of each row passes (i + 1/2) / M of its total, [Q, M]."""
-    running = weights.cumsum(dim=1)
-    marks = (torch.arange(count, dtype=running.dtype) + 0.5) / count
+    running = weights.cumsum(dim=1, dtype=torch.float64)
+    marks = (torch.arange(count, dtype=torch.float64) + 0.5) / count
     found: Steps = torch.searchsorted(running, running[:, -1:] * marks).numpy()
     return found

@@ -6,6 +6,7 @@ and what these add up to.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +62,15 @@ class Recalled:
     future: Values
     summary: Values
     effective: Values
+
+
+def join_recalled(parts: Sequence[Recalled]) -> Recalled:
+    """What several groups of origins recalled, as one."""
+    return Recalled(
+        np.concatenate([part.future for part in parts]),
+        np.concatenate([part.summary for part in parts]),
+        np.concatenate([part.effective for part in parts]),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

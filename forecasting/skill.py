@@ -12,10 +12,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from .continuations import ContinuationIndex
-from .kernels import Kernel
 from .levels import Level
 from .origins import Origins, futures
 from .panel import Panel
+from .recalled import Recalled
 
 Errors = dict[str, float]
 
@@ -25,7 +25,7 @@ def level_errors(
     panel: Panel,
     origins: Origins,
     levels: Mapping[str, Level],
-    kernel: Kernel | None = None,
+    recalled: Recalled | None = None,
 ) -> tuple[Errors, Errors]:
     """Errors of every level, alone and with what the index recalls.
 
@@ -34,12 +34,12 @@ def level_errors(
         panel: Holds pasts and truth.
         origins: Held-out origins.
         levels: The levels to try.
-        kernel: How near becomes how heavy; None for the index's own.
+        recalled: What the origins recall; None asks the index.
 
     Returns:
         Mean squared error of the level alone, and of level plus retrieval, by name.
     """
-    recalled = index.recall(panel, origins, kernel)
+    recalled = recalled or index.recall(panel, origins)
     unit = index.recipe.units(panel)[origins.series][:, None]
     truth = futures(panel, origins, index.recipe.horizon)
     summary = index.recipe.summarise(panel, origins)
