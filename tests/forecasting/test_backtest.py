@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from likewise.core import SettingError, TooFewRows
@@ -20,6 +22,7 @@ from likewise.forecasting import (
     SeasonalNaive,
     WindowNeighbours,
     backtest,
+    cli,
     read_frame,
     rolling_cutoffs,
 )
@@ -379,3 +382,18 @@ def test_a_cutoff_with_nothing_to_judge_does_not_stop_a_sliding_history() -> Non
     run = partial(backtest, models=[Repeat(2)], horizon=2, n_windows=20, step_size=1)
     slid = run(long_frame({"a": (0, values)}), input_size=40)
     assert slid.origins.steps.tolist() == run(long_frame({"a": (0, values)})).origins.steps.tolist()
+
+
+def test_the_command_line_matches_corrects_and_blends(tmp_path: Path) -> None:
+    path = str(tmp_path / "waves.csv")
+    two_waves(200).write_csv(path)
+    command = ["backtest", path, "--horizon", "4", "--lookback", "16", "--n-windows", "5"]
+    models = ["retrieval", "corrected", "blend", "ridge"]
+    asked = [word for name in models for word in ("--model", name)]
+    result = CliRunner().invoke(cli.forecast, [*command, "--match", "12", *asked])
+    assert result.exit_code == 0, result.output
+    for name in ("RetrievalForecaster", "Corrected", "Blend", "DirectRidge"):
+        assert name in result.output
+    refused = CliRunner().invoke(cli.forecast, [*command, "--match", "minute"])
+    assert isinstance(refused.exception, SettingError)
+    assert "'minute' is no calendar unit" in str(refused.exception)
