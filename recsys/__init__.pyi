@@ -20,7 +20,8 @@ from .spectral import SpectralItems, SpectralSettings
 from .splits import Split, hold_out_share, hold_out_users, leave_one_out, split_by_time
 from .spread import Spread, gini
 from .strata import item_strata
-from .tower import Tower, TowerSettings
+from .tower import Tower
+from .tower_settings import TowerSettings
 from .tuning import Choice, choose_settings
 from .vocabulary import Vocabulary
 

@@ -19,7 +19,7 @@ from .households import CUTOFF, load_households
 from .interactions import Interactions
 from .report import evaluation_table
 from .splits import Split
-from .tower import TowerSettings
+from .tower_settings import TowerSettings
 
 K = 100
 SHOWN = 3

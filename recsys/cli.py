@@ -62,7 +62,7 @@ def fit(
     from ..core import track
     from .generator import CandidateGenerator
     from .interactions import Interactions
-    from .tower import TowerSettings
+    from .tower_settings import TowerSettings
     from .tuning import choose_settings
 
     columns = {

@@ -25,7 +25,8 @@ from .settings import GeneratorSettings
 from .sources import Source
 from .spectral import SpectralItems, SpectralSettings
 from .tower import Tower
-from .tuning import Trial, choose_exponents, measure_blend
+from .trial import Trial
+from .tuning import choose_exponents
 from .vocabulary import Vocabulary
 
 _HELD_BACK = 0.2
@@ -204,7 +205,8 @@ def _helps(trial: Trial, links: CooccurrenceSettings, second: Source, weight: fl
     if not weight:
         return False
     first = Cooccurrence(trial.inner, links)
-    return measure_blend(trial, first, second, weight) > trial.measure(first.score)
+    found = trial.measure_weights({first.name: 1.0}, {first.name: first}, second, (0.0, weight))
+    return found[weight] > found[0.0]
 
 
 def _learn_content(

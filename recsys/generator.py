@@ -22,9 +22,10 @@ from .content import ContentSettings, read_items
 from .events import Events, like_native, read_events
 from .filters import Filters, ItemRule, Rule
 from .fitting import fit_sources
-from .histories import Histories, Rows
+from .histories import Histories
 from .interactions import Interactions, Merge, merge_events
-from .ranking import Ranked, rank_rows
+from .related import items_alike, items_together
+from .sessions import read_sessions
 from .settings import (
     USUAL_CONTENT,
     USUAL_TOWER,
@@ -36,7 +37,7 @@ from .settings import (
 )
 from .sources import Blend, Source
 from .storage import load_generator, save_generator
-from .tower import TowerSettings
+from .tower_settings import TowerSettings
 from .vocabulary import Ids, Vocabulary, as_id_series
 
 OnUnknown: TypeAlias = Literal["raise", "warn", "skip", "fallback"]
@@ -250,11 +251,7 @@ class CandidateGenerator:
         Returns:
             ``session_id, item_id, score, rank, source``; lists are numbered from 0.
         """
-        named, lists = _read_sessions(sessions)
-        items = self.interactions_.items
-        found = [items.rows_of(pl.Series("item_id", one)) for one in lists]
-        kept = [rows[rows >= 0] for rows in found]
-        histories = Histories.of(kept, width=len(items))
+        named, histories = read_sessions(sessions, self.interactions_.items)
         filters = self.filters(exclude, include, hide_seen=hide_seen)
         return self._answerer().answer(Request(named, histories, filters, k, fallback=False)).frame
 
@@ -271,25 +268,13 @@ class CandidateGenerator:
         Raises:
             UnknownId: An item that was never seen.
         """
-        tower = self.fitted_.tower
-        if tower is None:
+        if self.fitted_.tower is None:
             return self.complementary(items, k)
-        rows = self.interactions_.items.known_rows(items)
-        vectors = tower.item_vectors
-        scores = vectors[rows] @ vectors.T
-        scores[:, ~self.fitted_.answerable] = -np.inf
-        scores[np.arange(len(rows)), rows] = -np.inf
-        return self._tell_related(rows, rank_rows(scores, k), tower.name)
+        return like_native(items_alike(self.fitted_, self.fitted_.tower, items, k), self.native_)
 
     def complementary(self, items: Ids, k: int = 10) -> Any:
         """Give items taken together with each item, itself left out; see :meth:`related`."""
-        source = self.fitted_.cooccurrence
-        if source is None:
-            raise SettingError(
-                "complementary items come from the co-occurrence source; build with it"
-            )
-        rows = self.interactions_.items.known_rows(items)
-        return self._tell_related(rows, rank_rows(source.related(rows), k), "cooccurrence")
+        return like_native(items_together(self.fitted_, items, k), self.native_)
 
     @property
     def fingerprint(self) -> str:
@@ -339,26 +324,3 @@ class CandidateGenerator:
         )
         known = self.interactions_
         return Answerer(known.items, blend, self.fitted_.popularity, self.native_)
-
-    def _tell_related(self, rows: Rows, ranked: Ranked, source: str) -> Any:
-        items = self.interactions_.items
-        frame = pl.DataFrame(
-            {
-                "item_id": items.ids_of(rows[ranked.owners]),
-                "related_id": items.ids_of(ranked.items).alias("related_id"),
-                "score": ranked.scores,
-                "rank": ranked.ranks.astype(np.int32),
-                "source": pl.Series([source] * len(ranked.items), dtype=pl.String),
-            }
-        )
-        return like_native(frame, self.native_)
-
-
-def _read_sessions(
-    sessions: Sequence[Sequence[object]] | pl.DataFrame,
-) -> tuple[pl.Series, list[list[object]]]:
-    if isinstance(sessions, pl.DataFrame):
-        grouped = sessions.group_by("session_id", maintain_order=True).agg("item_id")
-        return grouped["session_id"], grouped["item_id"].to_list()
-    named = pl.Series("session_id", range(len(sessions)), dtype=pl.Int64)
-    return named, [list(one) for one in sessions]

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
@@ -215,6 +216,11 @@ class _Work:
     exclude: Rule
     include: Rule
 
+    @cached_property
+    def homes(self) -> NDArray[np.int64]:
+        """The shard of each fitted user, hashed once for the whole job."""
+        return shard_of(self.generator.interactions_.users.ids, self.settings.shards)
+
     def finish(self, shard: int) -> Shard:
         """Give the record of a shard, answering it first if that was not done."""
         name = f"shard-{shard:05d}"
@@ -249,8 +255,7 @@ class _Work:
                 include=self.include,
                 hide_seen=settings.hide_seen,
             )
-        mine = shard_of(known, settings.shards) == shard
-        users = known.head(0) if self.from_parts else known.filter(pl.Series(mine))
+        users = known.head(0) if self.from_parts else known.filter(pl.Series(self.homes == shard))
         return self.generator.answer(
             users,
             settings.k,

@@ -16,7 +16,7 @@ from .cooccurrence import CooccurrenceSettings
 from .interactions import Merge
 from .linear import LinearSettings
 from .spectral import SpectralSettings
-from .tower import TowerSettings
+from .tower_settings import TowerSettings
 
 Cooccurring: TypeAlias = CooccurrenceSettings | Literal["choose"] | None
 Linear: TypeAlias = LinearSettings | Literal["choose"] | None
@@ -27,7 +27,7 @@ USUAL_CONTENT = ContentSettings()
 USUAL_WEIGHTS: Mapping[str, float] = {
     "tower": 0.3,
     "cooccurrence": 1.0,
-    "spectral": 0.6,
+    "spectral": 0.4,
     "linear": 2.0,
 }
 

@@ -42,7 +42,7 @@ class SpectralSettings:
     item_exponent: float = 0.4
     candidate_exponent: float = 0.3
     drift_rank: int = 256
-    sharpening: float = 0.8
+    sharpening: float = 1.0
     most_share: float = 0.1
 
     def __post_init__(self) -> None:

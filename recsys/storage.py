@@ -24,7 +24,8 @@ from .interactions import Interactions
 from .linear import LinearItems, LinearSettings
 from .popularity import Popularity
 from .spectral import Directions, SpectralItems, SpectralSettings
-from .tower import Tower, TowerSettings
+from .tower import Tower
+from .tower_settings import TowerSettings
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -1,37 +1,37 @@
 """Tuning: settings chosen on a part cut out of the training events, never on the test part.
 
-In: training events. Out: settings for a generator, and the table they were chosen from. The inner
-part is what would have been known, the held-back part what users took next: the latest share of
-each history where events carry moments, a random share where they do not.
+In: training events. Out: settings for a generator, and the table they were chosen from. The
+exponents of co-occurrence come first; then each further source is tried beside what was chosen so
+far, and gets the weight that finds most, or none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from ..core import Progress, Table, TooFewRows, silent
+from ..core import Progress, Table, silent
 from .cooccurrence import Cooccurrence, CooccurrenceSettings
-from .evaluation import ideal_gains
-from .histories import Histories
 from .interactions import Interactions
-from .ranking import Ranked, rank_rows
-from .scale import standardise_
+from .linear import LinearItems, LinearSettings
 from .sources import Source
-from .tower import Tower, TowerSettings
+from .spectral import SpectralItems, SpectralSettings
+from .tower import Tower
+from .tower_settings import TowerSettings
+from .trial import Found, Trial
 
 USER_EXPONENTS = (0.5, 0.8, 1.0)
 HISTORY_EXPONENTS = (0.3, 0.6)
 CANDIDATE_EXPONENTS = (0.3, 0.5, 0.7)
 """Exponents that are tried, each with each."""
-TOWER_WEIGHTS = (0.0, 0.3, 0.6, 1.0, 1.5, 2.5)
-_MOST_USERS = 1000
+WEIGHTS = (0.0, 0.3, 0.6, 1.0, 1.5, 2.5, 5.0)
+"""Weights of a further source that are tried; what was chosen before it has about 1."""
+USUAL_SPECTRAL = SpectralSettings()
+USUAL_LINEAR = LinearSettings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +40,16 @@ class Choice:
 
     Attributes:
         cooccurrence: Best exponents of the co-occurrence source alone.
+        spectral: Of the spectral source; None where it adds nothing.
+        linear: Of the linear source; None where it adds nothing or the catalogue is too large.
         weights: Best weights of the blend.
         trials: ``what, recall, ndcg`` on the part held back, one row a trial.
         k: Recall and NDCG count the first k.
     """
 
     cooccurrence: CooccurrenceSettings
+    spectral: SpectralSettings | None
+    linear: LinearSettings | None
     weights: Mapping[str, float]
     trials: pl.DataFrame
     k: int
@@ -59,7 +63,12 @@ class Choice:
 
     def apply(self) -> dict[str, Any]:
         """Give the choice as arguments of :class:`~likewise.recsys.CandidateGenerator`."""
-        return {"cooccurrence": self.cooccurrence, "weights": dict(self.weights)}
+        return {
+            "cooccurrence": self.cooccurrence,
+            "spectral": self.spectral,
+            "linear": self.linear,
+            "weights": dict(self.weights),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,19 +103,23 @@ def choose_settings(
     interactions: Any,
     *,
     tower: TowerSettings | None = None,
+    spectral: SpectralSettings | None = USUAL_SPECTRAL,
+    linear: LinearSettings | None = USUAL_LINEAR,
     k: int = 100,
     share: float = 0.2,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Choice:
-    """Choose the exponents of co-occurrence and the weights of the blend on held-back events.
+    """Choose the exponents of co-occurrence, the sources and their weights on held-back events.
 
     Args:
         interactions: Training events of any kind, or :class:`Interactions`.
-        tower: Settings of the tower; None chooses for co-occurrence alone.
+        tower: Settings of the tower; None chooses without one.
+        spectral: Of the spectral source; None leaves it out.
+        linear: Of the linear source; None leaves it out, as does a catalogue that is too large.
         k: Recall at k decides, NDCG at k between equals.
         share: Share of each history held back.
-        seed: Seed of the draw and of the tower.
+        seed: Seed of the draw and of what is learned.
         progress: Display of the trials.
 
     Raises:
@@ -117,101 +130,46 @@ def choose_settings(
     )
     trial = Trial.cut(known, k, share=share, seed=seed)
     exponents = choose_exponents(trial, progress=progress)
-    rows, weights = list(exponents.trials), {"cooccurrence": 1.0}
+    links = Cooccurrence(trial.inner, exponents.settings)
+    blend, rows = _Blending(trial, links), list(exponents.trials)
+    if spectral is not None:
+        rows += blend.try_(SpectralItems(trial.inner, spectral, seed=seed))
+    if linear is not None and trial.inner.width <= linear.most_items:
+        rows += blend.try_(LinearItems(trial.inner, linear))
     if tower is not None:
-        links = Cooccurrence(trial.inner, exponents.settings)
         learned = Tower(tower, seed=seed).fit(trial.inner, teacher=links, progress=progress)
-        rows.append(("tower alone", *trial.measure(learned.score)))
-        shares = {weight: measure_blend(trial, links, learned, weight) for weight in TOWER_WEIGHTS}
-        rows += [(f"tower x {weight:g}", *value) for weight, value in shares.items()]
-        weights["tower"] = max(shares, key=lambda weight: shares[weight])
-    trials = pl.DataFrame(rows, schema=["what", "recall", "ndcg"], orient="row")
-    return Choice(exponents.settings, weights, trials, k)
+        rows += blend.try_(learned)
+    weights = dict(blend.weights)
+    return Choice(
+        exponents.settings,
+        spectral if weights.get("spectral") else None,
+        linear if weights.get("linear") else None,
+        # A tower without weight still places new items and sessions, and can be asked alone.
+        weights if tower is None else {"tower": 0.0} | weights,
+        pl.DataFrame(rows, schema=["what", "recall", "ndcg"], orient="row"),
+        k,
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """Histories cut in two, and the users they are judged on.
+class _Blending:
+    """What was chosen so far."""
 
-    Attributes:
-        inner: What is known of everybody.
-        shown: Of that, the histories of the users judged.
-        wanted: What was held back of theirs, at least one item each.
-        k: Recall and NDCG count the first k.
-    """
+    def __init__(self, trial: Trial, first: Source) -> None:
+        self.trial = trial
+        self.sources: dict[str, Source] = {first.name: first}
+        self.weights: dict[str, float] = {first.name: 1.0}
 
-    inner: Histories
-    shown: Histories
-    wanted: Histories
-    k: int
-
-    @classmethod
-    def cut(cls, known: Interactions, k: int, *, share: float, seed: int) -> Trial:
-        """Hold back the latest share of each history, or a random one where nothing is dated.
-
-        Raises:
-            TooFewRows: No history is long enough to hold anything back.
-        """
-        histories, generator = known.histories, np.random.default_rng(seed)
-        owners, lengths = histories.owners, histories.lengths
-        order = histories.items * 0 + np.arange(len(owners))
-        place = order - histories.offsets[:-1][owners]
-        if not known.ordered:
-            drawn = np.lexsort((generator.random(len(owners)), owners))
-            place = np.empty_like(order)
-            place[drawn] = order - histories.offsets[:-1][owners]
-        later = place >= lengths[owners] - np.floor(share * lengths[owners])
-        if not later.any():
-            raise TooFewRows(
-                f"no history is long enough to hold back {share:g} of it; add events, or set "
-                "exponents and weights by hand"
-            )
-        inner, wanted = histories.keep(~later), histories.keep(later)
-        users = np.flatnonzero(wanted.lengths)
-        if len(users) > _MOST_USERS:
-            users = np.sort(generator.choice(users, _MOST_USERS, replace=False))
-        return cls(inner, inner.take(users), wanted.take(users), k)
-
-    def measure(self, score: Any) -> tuple[float, float]:
-        """Give recall and NDCG at k of what scores histories."""
-        found = [self._measure_batch(score, rows) for rows in self._batches()]
-        recall, ndcg = np.concatenate(found, axis=1)
-        return round(float(recall.mean()), 6), round(float(ndcg.mean()), 6)
-
-    def _batches(self) -> Iterable[slice]:
-        size = max(1, (1 << 24) // self.shown.width)
-        return (slice(start, start + size) for start in range(0, len(self.shown), size))
-
-    def _measure_batch(self, score: Any, rows: slice) -> NDArray[np.float64]:
-        shown, wanted = self.shown.take(rows), self.wanted.take(rows)
-        scores = score(shown)
-        scores[shown.owners, shown.items] = -np.inf
-        return measure_lists(rank_rows(scores, self.k), wanted, self.k)
-
-
-def measure_lists(ranked: Ranked, wanted: Histories, k: int) -> NDArray[np.float64]:
-    """Give recall and NDCG of each list, float64 [2, B]; every history must want something."""
-    width = np.int64(wanted.width)
-    keys = wanted.owners * width + wanted.items
-    hit = np.isin(ranked.owners * width + ranked.items, keys)
-    gain = hit / np.log2(ranked.ranks + 1.0)
-    owners, count = ranked.owners, len(wanted)
-    ideal = ideal_gains(int(wanted.lengths.max()), k)[wanted.lengths]
-    recall = np.bincount(owners, weights=hit, minlength=count) / wanted.lengths
-    return np.stack([recall, np.bincount(owners, weights=gain, minlength=count) / ideal])
-
-
-def measure_blend(
-    trial: Trial, first: Source, second: Source, weight: float
-) -> tuple[float, float]:
-    """Give recall and NDCG of two sources, the second with a weight."""
-
-    def score(histories: Histories) -> NDArray[np.float32]:
-        total = standardise_(first.score(histories))
-        total += np.float32(weight) * standardise_(second.score(histories))
-        return total
-
-    return trial.measure(score)
+    def try_(self, further: Source) -> list[tuple[str, float, float]]:
+        """Take a further source in with its best weight, if that is not 0; tell all trials."""
+        name = further.name
+        alone = self.trial.measure(further.score)
+        found = self.trial.measure_weights(self.weights, self.sources, further, WEIGHTS)
+        best = max(found, key=lambda weight: found[weight])
+        if best:
+            self.sources[name], self.weights[name] = further, best
+        told: list[tuple[str, Found]] = [(f"{name} alone", alone)]
+        told += [(f"with {name} x {weight:g}", value) for weight, value in found.items()]
+        return [(what, *value) for what, value in told]
 
 
 def _name(setting: CooccurrenceSettings) -> str:

@@ -50,7 +50,7 @@ def test_the_crowd_less_the_drift_is_what_the_formula_says() -> None:
         rank=15,
         drift_rank=14,
         exponents=(0.35, 0.4, 0.3),
-        off=0.8,
+        off=1.0,
     )[:4]
     np.testing.assert_allclose(fast, slow, atol=2e-3)
 
