@@ -4,7 +4,7 @@ In: normal series [T, C] of one kind. Out: a :class:`WindowModel` that scores th
 given steps. Its parts (``window_parts.py``) look at the last value, the window, what the main
 directions of normal windows cannot express, and the window in a learned space. Each part's
 distance is measured in units of what it varies by among normal windows (leave-one-out, with
-everything that overlaps left out too), and the parts are joined so that the strangest one speaks.
+everything that overlaps left out too), and the parts are added: the rule of ``model.py`` for rows.
 """
 
 from __future__ import annotations
@@ -31,13 +31,6 @@ from .window_parts import (
 from .windows import Values, Windows, cut, spread_out, whole_ends
 
 DIRECTIONS = 48
-POWER = 4
-"""Of the mean of parts: 1 would add them, and one part's usual noise would hide another's alarm."""
-
-LEAST_POINT_SPREAD = 0.1
-"""In standard deviations of a channel: closer than that, single values are as good as equal. Among
-many normal values the nearest is so close that any step out of their range would look immense."""
-
 MOST_TO_MEASURE = 1000
 CHUNK = 4096
 """Windows scored at a time: bounds the memory, not the answer."""
@@ -150,13 +143,12 @@ class WindowModel:
 
 
 def join(measured: Mapping[PartName, Floats]) -> Floats:
-    """Join what the parts say, [N]: little more than the strangest part, unless several agree.
+    """Add up what the parts say, [N].
 
-    >>> join({"point": np.array([1.0, 4.0]), "window": np.array([1.0, 1.0])}).round(2)
-    array([1.19, 4.  ])
+    >>> join({"point": np.array([1.0, 4.0]), "window": np.array([1.0, 1.0])})
+    array([2., 5.])
     """
-    every = np.stack(list(measured.values()))
-    joined: Floats = np.sum(every**POWER, axis=0) ** (1 / POWER)
+    joined: Floats = np.sum(list(measured.values()), axis=0)
     return joined
 
 
@@ -222,7 +214,7 @@ def learn_window_model(
             reference,
             k,
         )
-        spreads[name] = max(spread_of(distances), LEAST_POINT_SPREAD if name == "point" else 0.0)
+        spreads[name] = spread_of(distances)
     return WindowModel(centre, scale, k, main, space, spreads, reference)
 
 
