@@ -83,9 +83,26 @@ class Fitted:
 
     @property
     def fingerprint(self) -> str:
-        """Name of what makes the vectors; of the closed forms where there is no tower."""
-        if self.tower is not None:
+        """Name of what makes the vectors; of the closed forms where there is no tower.
+
+        Content is part of it: how tables become numbers, and where those lie on the sphere.
+        """
+        if self.tower is None:
+            return self._closed_fingerprint
+        if self.content is None or self.content_map is None:
             return self.tower.fingerprint_
+        return fingerprint(
+            nn.Identity(),
+            preprocessing={
+                "tower": self.tower.fingerprint_,
+                "content": self.content.state(),
+                "rarity": self.content.rarity_,
+                "weights": self.content_map.weights,
+            },
+        )
+
+    @property
+    def _closed_fingerprint(self) -> str:
         links, linear, spectral = self.cooccurrence, self.linear, self.spectral
         return fingerprint(
             nn.Identity(),

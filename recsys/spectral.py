@@ -103,7 +103,7 @@ class SpectralItems:
     form and with both parts on one scale, which is ours.
 
     >>> lists = [[0, 1], [0, 1, 2], [0, 2], [3, 4], [3, 5], [4, 5]]
-    >>> settings = SpectralSettings(most_share=0.4)
+    >>> settings = SpectralSettings(most_share=0.4, sharpening=0.5)
     >>> source = SpectralItems(Histories.of(lists, width=6), settings)
     >>> sorted(source.score(Histories.of([[1]], width=6)).argsort()[0, -3:].tolist())
     [0, 1, 2]

@@ -55,7 +55,11 @@ def save_generator(generator: CandidateGenerator, path: str | PathLike[str]) -> 
     tower, links = fitted.tower, fitted.cooccurrence
     if tower is not None:
         tensors |= {f"{_TOWER}{name}": value for name, value in tower.state().items()}
-        reports["training"] = {"losses": tower.losses_, "seconds": tower.seconds_}
+        reports["training"] = {
+            "fingerprint": tower.fingerprint_,
+            "losses": tower.losses_,
+            "seconds": tower.seconds_,
+        }
     content: dict[str, Any] | None = None
     if fitted.content is not None and fitted.content_map is not None:
         content = fitted.content.state()
@@ -151,9 +155,10 @@ def _read_tower(bundle: Bundle, settings: TowerSettings, seed: int, items: int) 
         for name, value in bundle.tensors.items()
         if name.startswith(_TOWER)
     }
-    tower = Tower.of_state(settings, seed, items, state, bundle.fingerprint)
-    tower.losses_ = list(bundle.reports["training"]["losses"])
-    tower.seconds_ = float(bundle.reports["training"]["seconds"])
+    report = bundle.reports["training"]
+    tower = Tower.of_state(settings, seed, items, state, str(report["fingerprint"]))
+    tower.losses_ = list(report["losses"])
+    tower.seconds_ = float(report["seconds"])
     return tower
 
 

@@ -225,6 +225,20 @@ def test_an_unseen_word_changes_nothing_but_its_own_column() -> None:
     assert (two != 0).sum() == (one != 0).sum() + 1
 
 
+def test_the_normaliser_of_content_is_part_of_the_fingerprint(tmp_path: Path) -> None:
+    rows = [(user, item) for user in range(40) for item in range(30) if user % 2 == item % 2]
+    events = pl.DataFrame(rows, schema=["user_id", "item_id"], orient="row")
+    dearer = described(30).with_columns(pl.col("price") * 100.0)
+    names = []
+    for items in (described(30), dearer, None):
+        generator = CandidateGenerator(tower=QUICK, cooccurrence=None).fit(events, items)
+        generator.save(tmp_path / str(len(names)))
+        loaded = CandidateGenerator.load(tmp_path / str(len(names)))
+        assert loaded.fingerprint == generator.fingerprint
+        names.append(generator.fingerprint)
+    assert len(set(names)) == 3
+
+
 def test_content_faults_are_told() -> None:
     with pytest.raises(ColumnError, match="item_id"):
         ContentEncoder().fit(pl.DataFrame({"title": ["x"]}))
