@@ -198,9 +198,9 @@ def _choose_linear(
     asked, usual = settings.linear, LinearSettings()
     if not isinstance(asked, str):
         return asked
-    if trial is None or links is None or trial.inner.width > usual.most_items:
-        return None
     weight = settings.weights.get("linear", 0.0)
+    if trial is None or links is None or not weight or trial.inner.width > usual.most_items:
+        return None
     return usual if _helps(trial, links, LinearItems(trial.inner, usual), weight) else None
 
 
@@ -210,17 +210,15 @@ def _choose_spectral(
     asked, usual = settings.spectral, SpectralSettings()
     if not isinstance(asked, str):
         return asked
-    if trial is None or links is None:
-        return None
     weight = settings.weights.get("spectral", 0.0)
+    if trial is None or links is None or not weight:
+        return None
     second = SpectralItems(trial.inner, usual, seed=settings.seed)
     return usual if _helps(trial, links, second, weight) else None
 
 
 def _helps(trial: Trial, links: CooccurrenceSettings, second: Source, weight: float) -> bool:
     """Tell whether co-occurrence finds more of what was held back with a second source beside."""
-    if not weight:
-        return False
     first = Cooccurrence(trial.inner, links)
     found = trial.measure_weights({first.name: 1.0}, {first.name: first}, second, (0.0, weight))
     return found[weight] > found[0.0]
