@@ -7,15 +7,14 @@ them to ``answering.py``. What a source knows is in its own module, what a reque
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from ..core import ProcedureWarning, Progress, SettingError, silent
+from ..core import Progress, silent
 from .answering import Answerer, Request
 from .candidates import Candidates
 from .content import ContentSettings, read_items
@@ -24,6 +23,7 @@ from .filters import Filters, ItemRule, Rule
 from .fitting import fit_sources
 from .histories import Histories
 from .interactions import Interactions, Merge, merge_events
+from .policy import OnUnknown, admit
 from .related import items_alike, items_together
 from .sessions import read_sessions
 from .settings import (
@@ -39,9 +39,6 @@ from .sources import Blend, Source
 from .storage import load_generator, save_generator
 from .tower_settings import TowerSettings
 from .vocabulary import Ids, Vocabulary, as_id_series
-
-OnUnknown: TypeAlias = Literal["raise", "warn", "skip", "fallback"]
-_POLICIES = ("raise", "warn", "skip", "fallback")
 
 
 class CandidateGenerator:
@@ -188,7 +185,7 @@ class CandidateGenerator:
         known = self.interactions_.users
         asked = known.ids if users is None else as_id_series(users, "user_id")
         asked = asked.unique(maintain_order=True)
-        self._admit(asked, on_unknown)
+        admit(asked, known, on_unknown)
         filters = self.filters(exclude, include, hide_seen=hide_seen)
         fallback = on_unknown == "fallback"
         request = Request(asked, self.histories_of(asked), filters, k, fallback)
@@ -299,21 +296,6 @@ class CandidateGenerator:
             include=ItemRule.read(include, items),
             hide_seen=hide_seen,
         )
-
-    def _admit(self, asked: pl.Series, on_unknown: OnUnknown) -> None:
-        if on_unknown not in _POLICIES:
-            raise SettingError(
-                f"on_unknown is {on_unknown!r}, but the policies are {', '.join(_POLICIES)}"
-            )
-        if on_unknown == "raise":
-            self.interactions_.users.known_rows(asked)
-        unknown = int((self.interactions_.users.rows_of(asked) < 0).sum())
-        if unknown and on_unknown == "warn":
-            warnings.warn(
-                f"{unknown} of {len(asked)} users were never seen and get an empty list",
-                ProcedureWarning,
-                stacklevel=4,
-            )
 
     def _answerer(self) -> Answerer:
         present = self.sources_
