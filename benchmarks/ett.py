@@ -100,6 +100,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--level", type=int, action="append", default=[])
+    parser.add_argument("--only", action="append", default=[], help="Models by name [all].")
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     first, stop = PARTS[asked.part]
@@ -111,7 +112,11 @@ def main() -> None:
         started = time.process_time()
         result = backtest(
             panel,
-            models(horizon, asked.seed),
+            [
+                one
+                for one in models(horizon, asked.seed)
+                if one.alias in asked.only or not asked.only
+            ],
             horizon=horizon,
             start=stamps[first - 1],
             step_size=asked.step_size,
@@ -130,10 +135,15 @@ def main() -> None:
                 "model", f"coverage-{asked.level[0]}", "scaled_crps"
             ).iter_rows():
                 print(f"| {name}, tracked | coverage {inside:.4f} | scaled_crps {crps:.4f} |")
-        model = result.models["retrieval (learned)"]
-        assert isinstance(model, RetrievalForecaster)
-        best = model.choices_.row(0, named=True)
-        print(f"\nchosen on validation: {best}\n", flush=True)
+        for name, model in result.models.items():
+            if isinstance(model, RetrievalForecaster):
+                print(f"\n{name} chose on validation: {model.choices_.row(0, named=True)}")
+            if isinstance(model, Blend):
+                shares = model.weights_.group_by("member", maintain_order=True).agg(
+                    pl.col("weight").mean()
+                )
+                print(f"\n{name} weighs: {dict(shares.iter_rows())}")
+        print(flush=True)
     print("| MSE | " + " | ".join(map(str, asked.horizon)) + " | mean |")
     print("|---|" + "---|" * (len(asked.horizon) + 1))
     for model_name, errors in sorted(table.items(), key=lambda item: np.mean(item[1])):

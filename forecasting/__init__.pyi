@@ -22,6 +22,7 @@ from .inspection import (
 )
 from .levels import LevelKind
 from .living import Freshness, RetrainPolicy, check_freshness, extend, refresh
+from .logs import InLogs
 from .model import Forecaster
 from .naive import Repeat, SeasonalNaive
 from .nixtla import NixtlaModel
@@ -52,6 +53,7 @@ __all__ = [
     "Frequency",
     "Freshness",
     "Gaps",
+    "InLogs",
     "LevelKind",
     "NearestStretches",
     "NixtlaModel",

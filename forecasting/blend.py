@@ -29,7 +29,6 @@ from .naive import Repeat
 from .normalisers import series_units, training_deviations
 from .origins import Origins, futures
 from .panel import Panel, Values
-from .retrieval import RetrievalForecaster
 from .simplex import MOST_FORECASTS
 from .units import Steps
 from .weighing import tell_weights, weigh
@@ -148,7 +147,7 @@ class Blend(Forecaster):
 
     def _drawers(self) -> list[Draws]:
         """Every retrieval forecaster's draws around a mean, and the mean alone."""
-        history = [one for one in self.members_ if isinstance(one, RetrievalForecaster)]
+        history = [one for one in self.members_ if one.family == "retrieval"]
         return [*(one.draws for one in history), super().draws]
 
     def explain(
@@ -182,9 +181,10 @@ class Blend(Forecaster):
             families={one.alias: one.family for _, one in speak},
             said={one.alias: said[place, 0] for place, one in speak},
             episodes={
-                member.alias: member.explain_at(panel, origin, episodes=episodes, min_gap=min_gap)
+                member.alias: told
                 for place, member in speak
-                if isinstance(member, RetrievalForecaster) and weights[place].any()
+                if weights[place].any()
+                and (told := member.explain_at(panel, origin, episodes=episodes, min_gap=min_gap))
             },
         )
 

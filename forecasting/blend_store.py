@@ -18,6 +18,7 @@ from ..core import Packed, load_bundle, save_bundle
 from .calibration_store import pack_calibration, unpack_calibration
 from .direct_store import pack_direct, unpack_direct
 from .frequency import Frequency
+from .logs import InLogs, log_panel
 from .model import Forecaster
 from .panel import Panel
 from .panel_store import pack_panel, unpack_panel
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .blend import Blend
 
 KIND = "blend"
+_LOGS = "logs of "
 
 Fitted = TypeVar("Fitted", bound="Blend")
 
@@ -102,6 +104,10 @@ def load_blend(cls: type[Fitted], path: str | PathLike[str]) -> Fitted:
 
 def _pack_member(member: Forecaster) -> tuple[str, Packed, str]:
     """Kind, parts and fingerprint of a fitted member."""
+    if isinstance(member, InLogs):
+        kind, packed, mark = _pack_member(member.model_)
+        config = {"alias": member.alias, "model": packed.config}
+        return f"{_LOGS}{kind}", Packed(config, packed.tensors, packed.tables), mark
     if isinstance(member, RetrievalForecaster):
         return "retrieval", pack_retrieval(member), member.embedding_.fingerprint
     kind, packed = pack_direct(member)
@@ -109,6 +115,12 @@ def _pack_member(member: Forecaster) -> tuple[str, Packed, str]:
 
 
 def _unpack_member(kind: str, packed: Packed, panel: Panel) -> Forecaster:
+    if kind.startswith(_LOGS):
+        inner = Packed(packed.config["model"], packed.tensors, packed.tables)
+        model = _unpack_member(kind.removeprefix(_LOGS), inner, log_panel(panel))
+        member = InLogs(model, alias=packed.config["alias"])
+        member.model_ = model
+        return member
     if kind == "retrieval":
         return unpack_retrieval(RetrievalForecaster, packed, panel)
     return unpack_direct(kind, packed)

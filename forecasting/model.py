@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from .holdout import HeldOut, batches, hold_out, slices
 from .origins import Origins, complete, latest_origins, pasts
 from .panel import Panel, Values
 from .units import Steps
+
+if TYPE_CHECKING:
+    from .episodes import Explanation
 
 Family = Literal["direct", "naive", "retrieval"]
 # Few enough at a time for an index to weigh in double precision, as an explanation does.
@@ -43,7 +46,7 @@ class Forecaster(ABC):
         alias: Name of the model's column; None takes the class name.
     """
 
-    family: ClassVar[Family] = "direct"
+    family: Family = "direct"
 
     def __init__(
         self,
@@ -114,6 +117,13 @@ class Forecaster(ABC):
         sees only those that were complete at its origin. Others have nothing to do.
         """
         del panel
+
+    def explain_at(
+        self, panel: Panel, origin: Origins, *, episodes: int = 8, min_gap: int | None = None
+    ) -> Explanation | None:
+        """Take the forecast from one origin apart into history; None for models without any."""
+        del panel, origin, episodes, min_gap
+        return None
 
     def latest_candidates(self, steps: Steps) -> list[int | None] | None:
         """Latest row that the index could show at each step; None for models without an index."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 KIND = "retrieval-forecaster"
 _TOWERS = "towers."
-_DIRECT = "direct."
+_DIRECT, _REHEARSED = "direct.", "rehearsed."
 
 Fitted = TypeVar("Fitted", bound="RetrievalForecaster")
 
@@ -71,10 +71,12 @@ def pack_retrieval(model: RetrievalForecaster) -> Packed:
         "learned_until": model.learned_until_,
         **packed.config,
     }
-    if model.direct_ is not None:
-        kind, direct = pack_direct(model.direct_)
-        config["direct"] = {"kind": kind, "config": direct.config}
-        tensors |= {f"{_DIRECT}{name}": tensor for name, tensor in direct.tensors.items()}
+    recipe = model.recipe_
+    for prefix, direct in ((_DIRECT, recipe.direct), (_REHEARSED, recipe.rehearsed)):
+        if direct is not None:
+            kind, parts = pack_direct(direct)
+            config[prefix] = {"kind": kind, "config": parts.config}
+            tensors |= {f"{prefix}{name}": tensor for name, tensor in parts.tensors.items()}
     tables = {
         "units": pl.DataFrame({"id": list(names), "unit": list(units)}),
         "choices": model.choices_,
@@ -100,7 +102,7 @@ def unpack_retrieval(cls: type[Fitted], packed: Packed, panel: Panel) -> Fitted:
     towers = settings.pop("towers")
     normaliser = settings.pop("normaliser")
     match = Match.build(settings.pop("match"))
-    direct = _unpack_direct(packed)
+    direct = _unpack_direct(packed, _DIRECT)
     if direct is not None:
         settings["level"] = direct
     model = cls(
@@ -125,6 +127,7 @@ def unpack_retrieval(cls: type[Fitted], packed: Packed, panel: Panel) -> Fitted:
         Normaliser(**packed.config["normaliser"]),
         deviations,
         direct,
+        _unpack_direct(packed, _REHEARSED),
         None if packed.config["match"] is None else Match.build(packed.config["match"]),
         tuple(deviations) if model.channels == "joint" else (),
     )
@@ -165,14 +168,14 @@ def _settings(model: RetrievalForecaster) -> dict[str, Any]:
     }
 
 
-def _unpack_direct(packed: Packed) -> Forecaster | None:
-    stored = packed.config.get("direct")
+def _unpack_direct(packed: Packed, prefix: str) -> Forecaster | None:
+    stored = packed.config.get(prefix)
     if stored is None:
         return None
     tensors = {
-        name.removeprefix(_DIRECT): tensor
+        name.removeprefix(prefix): tensor
         for name, tensor in packed.tensors.items()
-        if name.startswith(_DIRECT)
+        if name.startswith(prefix)
     }
     return unpack_direct(stored["kind"], Packed(dict(stored["config"]), tensors, {}))
 

@@ -1,0 +1,85 @@
+"""Forecasters of logarithms: positive answers, in the target's own units."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from likewise.core import InputError, SettingError
+from likewise.forecasting import (
+    Blend,
+    DirectRidge,
+    InLogs,
+    Repeat,
+    RetrievalForecaster,
+    backtest,
+)
+
+from tests.forecasting.planted import HORIZON, LOOKBACK, forecasts_at, long_frame, two_waves, wave
+
+
+def growing(rows: int = 200) -> pl.DataFrame:
+    """Two positive series whose swings grow with their level."""
+    trend = 0.01 * np.arange(rows)
+    return long_frame(
+        {"a": (0, np.exp(wave(rows) + trend)), "b": (0, 1e3 * np.exp(0.5 * wave(rows, 1) - trend))}
+    )
+
+
+def raw() -> RetrievalForecaster:
+    return RetrievalForecaster(HORIZON, LOOKBACK, embedding="raw")
+
+
+@pytest.mark.parametrize("build", [raw, lambda: DirectRidge(HORIZON, LOOKBACK)])
+def test_it_is_the_model_of_the_logarithms(build) -> None:  # type: ignore[no-untyped-def]
+    frame = growing()
+    table = InLogs(build(), alias="M").fit(frame).predict(level=[80])
+    alone = build().fit(frame.with_columns(pl.col("y").log()))
+    expected = np.exp(alone.predict()[alone.alias].to_numpy())
+    np.testing.assert_allclose(table["M"], expected, rtol=1e-9)
+    assert (table["M-lo-80"] <= table["M"]).all()
+    assert (table["M"] <= table["M-hi-80"]).all()
+    assert table["M"].min() > 0
+
+
+def test_repeating_in_logs_is_repeating() -> None:
+    frame = growing()
+    models = [Repeat(HORIZON), InLogs(Repeat(HORIZON))]
+    result = backtest(frame, models, horizon=HORIZON, n_windows=3, level=[80])
+    means = [forecast.mean for forecast in result.forecasts.values()]
+    np.testing.assert_allclose(means[0], means[1], rtol=1e-12)
+
+
+def test_swings_that_grow_with_the_level_are_forecast_better() -> None:
+    frame = long_frame({"a": (0, np.exp(1.5 * wave(400, noise=0.05) + 0.01 * np.arange(400)))})
+    models = [DirectRidge(12, 24, alias="plain"), InLogs(DirectRidge(12, 24), alias="logs")]
+    result = backtest(frame, models, horizon=12, n_windows=12, step_size=3)
+    error = dict(result.scores().select("model", "mae").iter_rows())
+    assert error["logs"] < 0.8 * error["plain"]
+
+
+def test_the_explanation_is_in_logs_and_adds_up_to_the_log_of_the_forecast() -> None:
+    model = InLogs(raw(), alias="M").fit(growing())
+    told = model.explain("b")
+    forecast = forecasts_at(model.predict(), "b", "M")
+    np.testing.assert_allclose(np.exp(told.total()), forecast, rtol=1e-6)
+    with pytest.raises(SettingError, match="DirectRidge has no index"):
+        InLogs(DirectRidge(HORIZON, LOOKBACK)).fit(growing()).explain("b")
+
+
+def test_a_blend_with_it_is_explained_and_stored(tmp_path: Path) -> None:
+    blend = Blend([InLogs(raw()), DirectRidge(HORIZON, LOOKBACK)]).fit(growing())
+    told = blend.explain("a")
+    np.testing.assert_allclose(told.total(), told.forecast, rtol=1e-9)
+    if told.weights["RetrievalForecasterInLogs"].any():
+        assert "RetrievalForecasterInLogs" in told.episodes
+    blend.save(tmp_path / "bundle")
+    again = Blend.load(tmp_path / "bundle")
+    assert again.predict(level=[80]).equals(blend.predict(level=[80]))
+
+
+def test_what_has_no_logarithm_is_named() -> None:
+    with pytest.raises(InputError, match=r"have no logarithm, the first .* of series 'a' at"):
+        InLogs(raw()).fit(two_waves())
