@@ -131,8 +131,8 @@ class ContinuationIndex:
         # Without their base, numbers are small enough for float32 whatever level a series is at.
         past = normaliser.apply(past, base, scale)
         summary = summarise(past)
-        if self.recipe.rehearsed is not None:
-            said = self.recipe.rehearsed.expect(self.windows.panel, self._origins(rows))
+        if self.recipe.direct is not None:
+            said = self.recipe.direct.expect(self.windows.panel, self._origins(rows))
             summary = np.column_stack([summary, normaliser.apply(said, base, scale)])
         self.summaries[rows], self.bases[rows], self.scales[rows] = summary, base, scale
         if embed:

@@ -28,11 +28,8 @@ class Recipe:
         lookback, horizon: L and H.
         normaliser: Takes base and scale off windows before they are embedded.
         deviations: Id of each series -> its unit, from the rows that were fitted on.
-        direct: A forecaster whose forecast joins the summary of a window that asks, so that
+        direct: A forecaster whose forecast joins the summary of every window, so that
             continuations can hang on it; None where they do not.
-        rehearsed: The same forecaster as it was before it learned from the validation tail. Its
-            forecasts join the summaries of windows that are held: what history tells is how a
-            forecaster errs in windows it has not learned from, as it will from now on.
         match: What a window must share with the one that asks to be a candidate, beside its shape.
         company: Ids of the series whose windows are embedded together; none where each is alone.
     """
@@ -42,7 +39,6 @@ class Recipe:
     normaliser: Normaliser
     deviations: Mapping[Any, float]
     direct: Forecaster | None = None
-    rehearsed: Forecaster | None = None
     match: Match | None = None
     company: tuple[Any, ...] = ()
 

@@ -150,7 +150,6 @@ class RetrievalForecaster(Forecaster):
             self.normaliser or Normaliser("mean"),
             dict(zip(held.before.ids, units.tolist(), strict=True)),
             self.direct_,
-            self.direct_,
             self.match if self.match.rules else None,
             held.before.ids if self.channels == "joint" else (),
         )
@@ -171,9 +170,7 @@ class RetrievalForecaster(Forecaster):
         self.learned_until_ = int(panel.end_steps.max())
         windows = Windows(panel, self.lookback, self.horizon)
         if self.direct_ is not None:
-            self.direct_ = copy.deepcopy(self.direct_)
             self.direct_.learn(panel)
-            self.recipe_ = replace(self.recipe_, direct=self.direct_)
         self.level_ = self._levels(windows, self.recipe_.units(panel))[self.level_.name]
         if self.history_ is not None and self.embedding_.name == "learned":
             self.embedding_ = retrain_towers(
@@ -194,9 +191,9 @@ class RetrievalForecaster(Forecaster):
     def _still_holds(self, index: ContinuationIndex, panel: Panel) -> bool:
         """Whether what an index holds can be taken over for a panel that goes on behind its own."""
         return (
-            index.embedding is self.embedding_
-            and index.recipe.rehearsed is self.recipe_.rehearsed
-            and index.recipe.deviations is self.recipe_.deviations
+            self.direct_ is None
+            and index.embedding is self.embedding_
+            and index.recipe is self.recipe_
             and goes_on(panel, index.windows.panel)
         )
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 KIND = "retrieval-forecaster"
 _TOWERS = "towers."
-_DIRECT, _REHEARSED = "direct.", "rehearsed."
+_DIRECT = "direct."
 
 Fitted = TypeVar("Fitted", bound="RetrievalForecaster")
 
@@ -71,12 +71,10 @@ def pack_retrieval(model: RetrievalForecaster) -> Packed:
         "learned_until": model.learned_until_,
         **packed.config,
     }
-    recipe = model.recipe_
-    for prefix, direct in ((_DIRECT, recipe.direct), (_REHEARSED, recipe.rehearsed)):
-        if direct is not None:
-            kind, parts = pack_direct(direct)
-            config[prefix] = {"kind": kind, "config": parts.config}
-            tensors |= {f"{prefix}{name}": tensor for name, tensor in parts.tensors.items()}
+    if model.direct_ is not None:
+        kind, direct = pack_direct(model.direct_)
+        config["direct"] = {"kind": kind, "config": direct.config}
+        tensors |= {f"{_DIRECT}{name}": tensor for name, tensor in direct.tensors.items()}
     tables = {
         "units": pl.DataFrame({"id": list(names), "unit": list(units)}),
         "choices": model.choices_,
@@ -102,7 +100,7 @@ def unpack_retrieval(cls: type[Fitted], packed: Packed, panel: Panel) -> Fitted:
     towers = settings.pop("towers")
     normaliser = settings.pop("normaliser")
     match = Match.build(settings.pop("match"))
-    direct = _unpack_direct(packed, _DIRECT)
+    direct = _unpack_direct(packed)
     if direct is not None:
         settings["level"] = direct
     model = cls(
@@ -127,7 +125,6 @@ def unpack_retrieval(cls: type[Fitted], packed: Packed, panel: Panel) -> Fitted:
         Normaliser(**packed.config["normaliser"]),
         deviations,
         direct,
-        _unpack_direct(packed, _REHEARSED),
         None if packed.config["match"] is None else Match.build(packed.config["match"]),
         tuple(deviations) if model.channels == "joint" else (),
     )
@@ -168,14 +165,14 @@ def _settings(model: RetrievalForecaster) -> dict[str, Any]:
     }
 
 
-def _unpack_direct(packed: Packed, prefix: str) -> Forecaster | None:
-    stored = packed.config.get(prefix)
+def _unpack_direct(packed: Packed) -> Forecaster | None:
+    stored = packed.config.get("direct")
     if stored is None:
         return None
     tensors = {
-        name.removeprefix(prefix): tensor
+        name.removeprefix(_DIRECT): tensor
         for name, tensor in packed.tensors.items()
-        if name.startswith(prefix)
+        if name.startswith(_DIRECT)
     }
     return unpack_direct(stored["kind"], Packed(dict(stored["config"]), tensors, {}))
 

@@ -127,9 +127,7 @@ def _is_span(span: int) -> bool:
 def naive_relative(squares: list[float], reach: float, neighbours: int) -> list[float]:
     """Weights of squared distances, each measured by the smallest, of the nearest alone."""
     near = sorted(squares)[: min(neighbours, len(squares))]
-    powers = [
-        math.exp(-(one / near[0] - 1) / reach) if one <= near[-1] else 0.0 for one in squares
-    ]
+    powers = [math.exp(-(one / near[0] - 1) / reach) if one <= near[-1] else 0.0 for one in squares]
     return [power / sum(powers) for power in powers]
 
 

@@ -45,8 +45,7 @@ def test_the_forecast_is_the_direct_one_plus_how_it_erred_in_windows_like_this(b
     index, direct = model.index_, model.direct_
     rows = np.arange(len(index))
     ends = type(origins)(index.windows.series_of(rows), index.windows.origin_steps(rows))
-    # what is held is how the forecaster erred before it had learned from the tail
-    errors = futures(panel, ends, HORIZON) - index.recipe.rehearsed.expect(panel, ends)
+    errors = futures(panel, ends, HORIZON) - direct.expect(panel, ends)
     for place in range(len(origins)):
         weights = index.weights(panel, origins[place : place + 1])
         scale = index.ask(panel, origins[place : place + 1]).scales[0]
