@@ -8,7 +8,6 @@ in ``scan``, what it holds in ``stored_rows``, and what it may be asked in ``eng
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -16,17 +15,17 @@ import polars as pl
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from ..bundle.folder import load_bundle, save_bundle
 from ..errors import SettingError
 from .engine import METRIC, check_fingerprint, check_metric
 from .neighbours import IdArray, Neighbours
 from .packing import Packed, pack_rows, unpack_rows
+from .saved import SavedIndex
 from .scan import Hits, hits_within, top_hits
 from .scope import Scope, make_scope
 from .stored_rows import StoredRows, VectorLike, unit_vectors
 
 
-class ExactIndex:
+class ExactIndex(SavedIndex):
     """Exact nearest neighbours by cosine: the default, and what other engines are judged by.
 
     Args:
@@ -48,6 +47,8 @@ class ExactIndex:
     >>> ids.tolist(), similarity.round(2).tolist()
     (['b', 'a'], [0.800000011920929, 0.6000000238418579])
     """
+
+    kind = "exact-index"
 
     def __init__(
         self,
@@ -214,27 +215,6 @@ class ExactIndex:
         rows, fingerprint = unpack_rows(config, tensors, tables, prefix)
         index = cls.__new__(cls)
         index.stored, index._fingerprint = rows, fingerprint
-        return index
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Save the index alone as a bundle of kind "exact-index"."""
-        parts = self.pack()
-        save_bundle(
-            path,
-            kind="exact-index",
-            config=parts.config,
-            tensors=parts.tensors,
-            tables=parts.tables,
-            fingerprint=self._fingerprint,
-        )
-
-    @classmethod
-    def load(cls, path: str | PathLike[str], *, fingerprint: str | None = None) -> Self:
-        """Load a saved index; vectors of another encoder than ``fingerprint`` raise StaleIndex."""
-        bundle = load_bundle(path, kind="exact-index")
-        index = cls.unpack(bundle.config, bundle.tensors, bundle.tables)
-        if fingerprint is not None:
-            index.stale_fraction(fingerprint)
         return index
 
     def admit(self, queries: VectorLike, fingerprint: str | None) -> NDArray[np.float32]:

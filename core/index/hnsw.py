@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +20,6 @@ import polars as pl
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from ..bundle.folder import load_bundle, save_bundle
 from ..errors import BundleFormatError, SettingError, TooFewRows
 from .engine import METRIC, check_metric
 from .exact import ExactIndex
@@ -29,12 +27,13 @@ from .gate import GateReport, RecallGate, pass_gate
 from .graph import Graph, GraphSettings
 from .neighbours import IdArray, Neighbours
 from .packing import Packed
+from .saved import SavedIndex
 from .scan import Hits
 from .scope import Scope, make_scope
 from .stored_rows import StoredRows, VectorLike, unit_vectors
 
 
-class HNSWIndex:
+class HNSWIndex(SavedIndex):
     """Approximate nearest neighbours by cosine, behind a recall gate.
 
     A graph built by several threads differs from run to run (faiss); its gate always belongs to
@@ -57,6 +56,8 @@ class HNSWIndex:
         RecallGateFailed: No effort reached the target; use :class:`ExactIndex`.
         TooFewRows: Too few probes, or no vectors.
     """
+
+    kind = "hnsw-index"
 
     def __init__(
         self,
@@ -245,27 +246,6 @@ class HNSWIndex:
             index.gate_ = GateReport(**judged["report"] | {"tried": tried})
         except KeyError as missing:
             raise BundleFormatError(f"the bundle holds no graph: {missing} is missing") from missing
-        return index
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Save the index alone as a bundle of kind "hnsw-index"."""
-        parts = self.pack()
-        save_bundle(
-            path,
-            kind="hnsw-index",
-            config=parts.config,
-            tensors=parts.tensors,
-            tables=parts.tables,
-            fingerprint=self.fingerprint,
-        )
-
-    @classmethod
-    def load(cls, path: str | PathLike[str], *, fingerprint: str | None = None) -> Self:
-        """Load a saved index; vectors of another encoder than ``fingerprint`` raise StaleIndex."""
-        bundle = load_bundle(path, kind="hnsw-index")
-        index = cls.unpack(bundle.config, bundle.tensors, bundle.tables)
-        if fingerprint is not None:
-            index.stale_fraction(fingerprint)
         return index
 
     def _judge(self, stored: StoredRows, graph: Graph) -> GateReport:
