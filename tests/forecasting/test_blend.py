@@ -18,7 +18,7 @@ from likewise.forecasting import (
     WindowNeighbours,
     backtest,
 )
-from likewise.forecasting.weighing import sure_gain
+from likewise.forecasting.weighing import sure_gain, weigh
 
 from tests.forecasting.planted import (
     HORIZON,
@@ -214,3 +214,18 @@ def test_its_index_shows_nothing_from_after_a_cutoff() -> None:
     shown = manifest.filter(pl.col("model") == "Blend")
     assert (shown["index_until"] <= shown["cutoff"]).all()
     assert manifest.filter(pl.col("model") == "direct only")["index_until"].is_null().all()
+
+
+@pytest.mark.parametrize(("near", "kept"), [(0.3, 1.0), (1.0, 0.0)])
+def test_far_steps_are_taken_at_their_word_once_near_ones_are_sure(
+    near: float, kept: float
+) -> None:
+    # two stretches of 80 steps, one three times as loud: never sure evidence of its own
+    draw, steps = np.random.default_rng(0), np.arange(160)
+    loud = np.where(steps < 80, 1.0, 3.0)[:, None]
+    naive = loud * draw.normal(size=(160, 80))
+    share = np.where(np.arange(80) < 10, near, 0.6)
+    _, gains = weigh(np.stack([share * naive, naive]), steps, np.ones(1), 0.0)
+    assert gains["kept"][0] == kept
+    assert gains["kept"][-1] == kept
+    assert sure_gain((0.36 * naive**2).mean(axis=1), (naive**2).mean(axis=1), steps, 80) < 0.1
