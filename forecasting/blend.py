@@ -113,6 +113,7 @@ class Blend(Forecaster):
         )
         self.weights_ = tell_weights(self.mixture_, self._forecasters)
         tail = held.origins[:: max(1, len(held.origins) // MOST_DRAWN)]
+        tail = tail[np.logical_and.reduce(self._able(panel, tail))]
         best, _ = choose_draws(self._drawers(), panel, tail, self.expect(panel, tail))
         self.drawer_ = best
 

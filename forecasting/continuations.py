@@ -20,6 +20,7 @@ from ..core import ExactIndex, LeakError, StaleIndex, TooFewRows, normalize
 from .embeddings import Embedding
 from .kernels import Kernel, Softmax
 from .levels import summarise
+from .matching import ANYTHING
 from .origins import Origins, pasts
 from .panel import Panel, Values
 from .recalled import Asked, Found, Recalled, Weighed, join_recalled, search_alike
@@ -173,18 +174,32 @@ class ContinuationIndex:
         Raises:
             TooFewRows: Origins with no such window before them.
         """
-        if self.keys is None or self.recipe.match is None:
+        if self.recipe.match is None:
             return None
         keys = self.recipe.match.keys(panel, origins)
-        known, first = np.unique(self.keys, return_index=True)
-        place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        alone = (known[place] != keys) | (first[place] >= counts)
+        alone = ~self.matched(panel, origins, counts)
+        if self.recipe.company:
+            # A member without a past of its own is answered from everybody's.
+            return np.where(alone, ANYTHING, keys)
         if alone.any():
             raise TooFewRows(
                 f"{int(alone.sum())} of {len(origins)} origins have no complete window before them "
                 f"that matches by {list(self.recipe.match.rules)}; start later or match less"
             )
         return keys
+
+    def matched(
+        self, panel: Panel, origins: Origins, counts: Steps | None = None
+    ) -> NDArray[np.bool_]:
+        """Which origins have a window before them that shares what it must, [O]."""
+        if self.keys is None or self.recipe.match is None:
+            return np.ones(len(origins), dtype=bool)
+        counts = self.windows.upto(origins.steps) if counts is None else counts
+        keys = self.recipe.match.keys(panel, origins)
+        known, first = np.unique(self.keys, return_index=True)
+        place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        found: NDArray[np.bool_] = (known[place] == keys) & (first[place] < counts)
+        return found
 
     def hide(self, logits: Tensor, start: int, counts: Tensor, keys: Tensor | None) -> None:
         """Take out of logits [Q, n] of windows from ``start`` on what a question may not see."""
@@ -193,7 +208,8 @@ class ContinuationIndex:
             logits.masked_fill_(torch.arange(start, stop)[None] >= counts[:, None], -torch.inf)
         if keys is not None and self.keys is not None:
             held = torch.from_numpy(self.keys[start:stop])
-            logits.masked_fill_(held[None] != keys[:, None], -torch.inf)
+            other = (held[None] != keys[:, None]) & (keys != ANYTHING)[:, None]
+            logits.masked_fill_(other, -torch.inf)
 
     def ask(self, panel: Panel, origins: Origins) -> Asked:
         """Turn the windows up to each origin into what the index is asked with."""
@@ -234,7 +250,7 @@ class ContinuationIndex:
             asked = self.ask(panel, origins)
             logits = self.index.vectors[:count].astype(np.float64) @ asked.vectors[0]
             logits *= self.kernel.sharpness(self.embedding)
-            if keys is not None and self.keys is not None:
+            if keys is not None and self.keys is not None and keys[0] != ANYTHING:
                 logits[self.keys[:count] != keys[0]] = -np.inf
             weights[:count] = softmax(logits, np.zeros(1, dtype=np.int64), np.array([count]))
         else:

@@ -2,14 +2,16 @@
 
 In: rules, and origins of a panel. Out: one whole number an origin; windows are candidates where
 the numbers agree. A rule is a calendar unit (``"hour"``), a number of rows (24: only windows whole
-days away), or a mapping from series to label (only series of the same kind of shop). Nothing is
-matched by default: a filter on the calendar is a clock, and shape often knows better.
+days away), ``"series"`` (only a series' own past), or a mapping from series to label (only series
+of the same kind of shop). Nothing is matched by default: a filter on the calendar is a clock, and
+shape often knows better.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, get_args
+from hashlib import sha256
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -19,15 +21,17 @@ from .origins import Origins
 from .panel import Panel
 from .units import Steps
 
-Rule = CalendarUnit | int | Mapping[Hashable, Hashable]
+Rule = CalendarUnit | Literal["series"] | int | Mapping[Hashable, Hashable]
 MOST_LABELS = 1 << 20
+ANYTHING = -1
+"""The key of an origin that every window may answer."""
 
 
 class Match:
     """Rules that hold together.
 
     Args:
-        rules: Calendar units, periods in rows, or mappings from series id to label.
+        rules: Calendar units, ``"series"``, periods in rows, or mappings from series id to label.
 
     Raises:
         SettingError: A rule that is none of these.
@@ -39,13 +43,13 @@ class Match:
                 f"match takes a sequence of rules, found {rules!r}; put it in a list"
             )
         self.rules = tuple(rules)
-        check_units([rule for rule in self.rules if isinstance(rule, str)])
+        check_units([rule for rule in self.rules if isinstance(rule, str) and rule != "series"])
         for rule in self.rules:
             if isinstance(rule, bool) or not isinstance(rule, str | int | Mapping):
                 units = ", ".join(get_args(CalendarUnit))
                 raise SettingError(
-                    f"match cannot use {rule!r}; use a unit of {units}, a period in rows or a "
-                    "mapping from series to label"
+                    f"match cannot use {rule!r}; use a unit of {units}, 'series', a period in rows "
+                    "or a mapping from series to label"
                 )
             if isinstance(rule, int) and rule < 2:
                 raise SettingError(f"a period to match has at least 2 rows, found {rule}")
@@ -60,7 +64,7 @@ class Match:
         keys = np.zeros(len(origins), dtype=np.int64)
         for rule in self.rules:
             keys = keys * MOST_LABELS + _key(rule, panel, origins)
-        return keys
+        return np.abs(keys)
 
     def describe(self) -> list[dict[str, Any]]:
         """The rules as plain settings."""
@@ -78,6 +82,8 @@ class Match:
 
 
 def _key(rule: Rule, panel: Panel, origins: Origins) -> Steps:
+    if rule == "series":
+        return np.array([_mark(series_id) for series_id in panel.ids])[origins.series]
     if isinstance(rule, str):
         return calendar_phase(panel, origins.steps, rule)
     if isinstance(rule, int):
@@ -92,3 +98,8 @@ def _key(rule: Rule, panel: Panel, origins: Origins) -> Steps:
     number = {label: place for place, label in enumerate(sorted(set(rule.values()), key=str))}
     labels = np.array([number[rule[series_id]] for series_id in panel.ids], dtype=np.int64)
     return labels[origins.series]
+
+
+def _mark(series_id: Hashable) -> int:
+    """A number that stands for a series in every panel that holds it."""
+    return int.from_bytes(sha256(repr(series_id).encode()).digest()[:5])

@@ -153,9 +153,8 @@ class Forecaster(ABC):
         held = hold_out(panel, self.lookback, self.horizon)
         self.rehearse(panel, held)
         self.attach(panel)
-        self.calibration_ = calibrate(
-            self.expect, panel, held.origins, self.horizon, draws=self.draws
-        )
+        known = held.origins[self.ready(panel, held.origins)]
+        self.calibration_ = calibrate(self.expect, panel, known, self.horizon, draws=self.draws)
         self.learn(panel)
         self.attach(panel)
         return self

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import ExactIndex
+from .matching import ANYTHING
 from .panel import Values
 from .units import Steps
 
@@ -112,7 +113,8 @@ def search_alike(
     parts = []
     for key in np.unique(wanted):
         asking = np.flatnonzero(wanted == key)
-        found = index.search(vectors[asking], k, eligible=held == key, upto=upto[asking])
+        alike = (held == key) | (key == ANYTHING)
+        found = index.search(vectors[asking], k, eligible=alike, upto=upto[asking])
         counts[asking] = found.counts
         parts.append((np.repeat(asking, found.counts), found.rows, found.similarity))
     owner, rows, similarity = (np.concatenate(part) for part in zip(*parts, strict=True))

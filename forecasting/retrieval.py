@@ -227,7 +227,11 @@ class RetrievalForecaster(Forecaster):
 
     def ready(self, panel: Panel, origins: Origins) -> NDArray[np.bool_]:
         """Which origins have rows enough: a window with holes is answered by donors."""
-        return startable(panel, origins, self.lookback)
+        able = startable(panel, origins, self.lookback)
+        index: ContinuationIndex | None = getattr(self, "index_", None)
+        if index is None or self.recipe_.company:
+            return able
+        return able & index.matched(panel, origins)
 
     def expect(self, panel: Panel, origins: Origins) -> Values:
         """The weighted continuations, hung on the level of each past, [O, H]."""
@@ -317,7 +321,7 @@ class RetrievalForecaster(Forecaster):
             match = recipe.match
             if recipe.company:
                 # Shapes of a whole company say nothing of who asks: each learns from its own past.
-                match = Match([*self.match.rules, {one: str(one) for one in recipe.company}])
+                match = Match([*self.match.rules, "series"])
             recipes = [replace(recipe, normaliser=one, match=match) for one in tried]
             found += [(one, embed_raw(one, windows)) for one in recipes]
         if self.embedding != "raw":

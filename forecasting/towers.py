@@ -98,7 +98,8 @@ def train_towers(
     def skill(encoder: nn.Module) -> float:
         assert isinstance(encoder, DualEncoder)
         index = ContinuationIndex(held.before, recipe, _embedding(trainer, policy), stride=stride)
-        alone, with_index = level_errors(index, panel, origins, levels)
+        seen = origins[index.matched(panel, origins)]
+        alone, with_index = level_errors(index, panel, seen, levels)
         best = min(alone.values())
         # A level that is never wrong, as on a constant series, leaves no share to be saved.
         return (best - min(with_index.values())) / (best or 1.0)

@@ -72,6 +72,12 @@ def test_series_learn_from_series_of_their_label_alone() -> None:
         raw(match=[{name: kinds[name] for name in "abc"}]).fit(frame)
 
 
+def test_a_series_may_be_kept_to_its_own_past() -> None:
+    frame = long_frame({name: (0, wave(120, seed)) for seed, name in enumerate("abc")})
+    told = raw(match=["series"]).fit(frame).explain("b", episodes=50)
+    assert {episode.series_id for episode in told.episodes} == {"b"}
+
+
 def test_rules_hold_together_and_survive_a_bundle(tmp_path: Path) -> None:
     model = raw(match=[4, {"a": 1, "b": 2}]).fit(two_waves())
     origin = latest_origins(model.panel_)[:1]
