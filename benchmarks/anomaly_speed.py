@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.anomaly_data import Floats, adbench, split
+from benchmarks.timing import take_turns
 
 ROUNDS = 5
 REFERENCE, QUERIES, NEIGHBOURS = 20_000, 4_000, 5
@@ -56,7 +56,8 @@ def compare_scoring(width: int) -> None:
             "ours": lambda: own.nearest(queries, NEIGHBOURS),
             "brute": lambda: brute.kneighbors(queries),
             "detector": lambda: plain.decision_function(queries),
-        }
+        },
+        ROUNDS,
     )
     # A tree is slow here by an order of magnitude, so a part of the queries stands for all.
     part = queries[: QUERIES // 20]
@@ -95,7 +96,8 @@ def compare_upkeep() -> None:
             "thin": lambda: thin.decision_function(queries),
             "learned": lambda: detector.decision_function(queries),
             "learned thin": lambda: learned_thin.decision_function(queries),
-        }
+        },
+        ROUNDS,
     )
     for name, beside, ratio in (
         ("append of 1 %", "fit", seconds["append"] / fitting),
@@ -158,17 +160,6 @@ def peak_memory() -> float:
     """Most memory this process has held, in megabytes; unlike ru_maxrss, its parent's is not in."""
     told = Path("/proc/self/status").read_text("utf-8")
     return float(told.split("VmHWM:")[1].split()[0]) / 1024
-
-
-def take_turns(runs: Mapping[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, float]:
-    """CPU seconds of each contender, one after the other in every round; the best round counts."""
-    best = dict.fromkeys(runs, float("inf"))
-    for _ in range(rounds):
-        for name, run in runs.items():
-            started = time.process_time()
-            run()
-            best[name] = min(best[name], time.process_time() - started)
-    return best
 
 
 def normal(count: int, width: int, seed: int) -> Floats:

@@ -32,6 +32,7 @@ from likewise.forecasting import (
 
 from benchmarks.data import data_hash, data_path
 from benchmarks.ett import LOOKBACK, PARTS, load_panel
+from benchmarks.timing import take_turns
 
 HORIZON = 96
 NEIGHBOURS = 64
@@ -46,17 +47,6 @@ class Fitted(RetrievalForecaster):
         """Stay as it is."""
         del panel
         return self
-
-
-def take_turns(contenders: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """The best CPU time of each, in turns."""
-    best = dict.fromkeys(contenders, float("inf"))
-    for _ in range(rounds):
-        for name, run in contenders.items():
-            started = time.process_time()
-            run()
-            best[name] = min(best[name], time.process_time() - started)
-    return best
 
 
 def tell(what: str, asked: str, found: str, times: Mapping[str, float]) -> None:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from ..core import SettingError
 from .blend_explanation import BlendExplanation
 from .blend_store import load_blend, save_blend
-from .bounding import Draws, choose_draws
+from .bounding import choose_draws
+from .calibration import Draws
 from .frames import Gaps
 from .frequency import Frequency
 from .holdout import HeldOut, batches

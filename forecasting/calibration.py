@@ -10,7 +10,7 @@ rank is the error, in units of each window's own spread.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,6 +24,8 @@ from .normalisers import deviation, training_deviations
 from .origins import Origins, futures, pasts
 from .panel import Panel, Values
 
+Draws = Callable[[Panel, Origins, Values], Values]
+"""Panel, origins and means [O, H] in, equally likely futures [O, M, H] out."""
 _BATCH = 1024
 DRAWN = 128
 """Origins whose draws, [O, M, H], are held at a time."""
@@ -87,9 +89,8 @@ def calibrate(
     expect: Callable[[Panel, Origins], Values],
     panel: Panel,
     origins: Origins,
-    horizon: int,
     *,
-    draws: Callable[[Panel, Origins, Values], Values],
+    draws: Draws,
 ) -> Calibration:
     """Collect how far out the truth lay at origins a model has not learned from.
 
@@ -97,18 +98,51 @@ def calibrate(
         expect: The model: panel and origins in, [O, H] out.
         panel: Holds the truth.
         origins: Where to forecast from; their futures are known.
-        horizon: H.
         draws: Its equally likely futures: panel, origins and [O, H] in, [O, M, H] out.
     """
     usual = dict(zip(panel.ids, training_deviations(panel).tolist(), strict=True))
-    errors = []
     mean = np.concatenate([expect(panel, part) for part in batches(origins, _BATCH)])
+    return calibrate_around(mean, panel, origins, usual, draws)
+
+
+def calibrate_around(
+    mean: Values, panel: Panel, origins: Origins, usual: Mapping[Any, float], draws: Draws
+) -> Calibration:
+    """The same around means that are there already, [O, H]; see :func:`calibrate`."""
+    errors = [
+        np.abs(ranks(one.possible, one.truth, one.spread))
+        for one in draw_each(mean, panel, origins, usual, draws)
+    ]
+    return Calibration(np.sort(np.concatenate(errors), axis=0), usual, mean.shape[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """Draws of some origins beside what happened.
+
+    Attributes:
+        origins: Where they start, O of them.
+        possible: Equally likely futures, ascending along M, [O, M, H].
+        truth: What happened, [O, H].
+        spread: Unit of each origin, [O].
+    """
+
+    origins: Origins
+    possible: Values
+    truth: Values
+    spread: Values
+
+
+def draw_each(
+    mean: Values, panel: Panel, origins: Origins, usual: Mapping[Any, float], draws: Draws
+) -> Iterator[Drawn]:
+    """Draw around means from origins whose future is known, some at a time."""
+    horizon = mean.shape[1]
     for rows in slices(len(origins), DRAWN):
         part = origins[rows]
         possible = np.sort(draws(panel, part, mean[rows]), axis=1)
         spread = window_spread(panel, part, horizon, usual)
-        errors.append(np.abs(ranks(possible, futures(panel, part, horizon), spread)))
-    return Calibration(np.sort(np.concatenate(errors), axis=0), usual, horizon)
+        yield Drawn(part, possible, futures(panel, part, horizon), spread)
 
 
 def window_spread(

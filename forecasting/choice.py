@@ -64,7 +64,7 @@ def try_all(
     origins = held.origins[:: max(1, len(held.origins) // CHOICE_ORIGINS)]
     trials: list[Trial] = []
     for index in indexes:
-        seen = origins if index.recipe.company else origins[index.matched(panel, origins)]
+        seen = origins[index.matched(panel, origins)]
         kernels = _kernels(index)
         for kernel, recalled in zip(kernels, index.recall_each(panel, seen, kernels), strict=True):
             _, errors = level_errors(index, panel, seen, levels, recalled)

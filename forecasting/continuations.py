@@ -20,7 +20,7 @@ from ..core import ExactIndex, LeakError, StaleIndex, TooFewRows, normalize
 from .embeddings import Embedding
 from .kernels import Kernel, Softmax
 from .levels import summarise
-from .matching import ANYTHING
+from .matching import ANYTHING, Match
 from .origins import Origins, pasts
 from .panel import Panel, Values
 from .recalled import Asked, Found, Recalled, Weighed, join_recalled, search_alike
@@ -76,6 +76,9 @@ class ContinuationIndex:
         self.windows = Windows(panel, recipe.lookback, recipe.horizon, stride=stride)
         self.units = recipe.units(panel)
         self.keys = None if recipe.match is None else recipe.match.keys(panel, self._origins())
+        if self.keys is not None:
+            # Each key there is, and the first window that has it.
+            self._known_keys, self._firsts = np.unique(self.keys, return_index=True)
         self._make_room(stored)
         new = self._take_over(earlier)
         for start in range(0, len(new), _BLOCK):
@@ -176,30 +179,31 @@ class ContinuationIndex:
         """
         if self.recipe.match is None:
             return None
-        keys = self.recipe.match.keys(panel, origins)
-        alone = ~self.matched(panel, origins, counts)
+        keys, met = self._meet(self.recipe.match, panel, origins, counts)
         if self.recipe.company:
             # A member without a past of its own is answered from everybody's.
-            return np.where(alone, ANYTHING, keys)
-        if alone.any():
+            return np.where(met, keys, ANYTHING)
+        if not met.all():
             raise TooFewRows(
-                f"{int(alone.sum())} of {len(origins)} origins have no complete window before them "
-                f"that matches by {list(self.recipe.match.rules)}; start later or match less"
+                f"{int((~met).sum())} of {len(origins)} origins have no complete window before "
+                f"them that matches by {list(self.recipe.match.rules)}; start later or match less"
             )
         return keys
 
-    def matched(
-        self, panel: Panel, origins: Origins, counts: Steps | None = None
-    ) -> NDArray[np.bool_]:
-        """Which origins have a window before them that shares what it must, [O]."""
-        if self.keys is None or self.recipe.match is None:
+    def matched(self, panel: Panel, origins: Origins) -> NDArray[np.bool_]:
+        """Which origins have a window before them that may answer, whatever it must share, [O]."""
+        if self.recipe.match is None or self.recipe.company:
             return np.ones(len(origins), dtype=bool)
-        counts = self.windows.upto(origins.steps) if counts is None else counts
-        keys = self.recipe.match.keys(panel, origins)
-        known, first = np.unique(self.keys, return_index=True)
-        place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        found: NDArray[np.bool_] = (known[place] == keys) & (first[place] < counts)
-        return found
+        counts = self.windows.upto(origins.steps)
+        return self._meet(self.recipe.match, panel, origins, counts)[1]
+
+    def _meet(
+        self, match: Match, panel: Panel, origins: Origins, counts: Steps
+    ) -> tuple[Steps, NDArray[np.bool_]]:
+        """Key of each origin, and whether a window before it has the same."""
+        keys = match.keys(panel, origins)
+        place = np.minimum(np.searchsorted(self._known_keys, keys), len(self._known_keys) - 1)
+        return keys, (self._known_keys[place] == keys) & (self._firsts[place] < counts)
 
     def hide(self, logits: Tensor, start: int, counts: Tensor, keys: Tensor | None) -> None:
         """Take out of logits [Q, n] of windows from ``start`` on what a question may not see."""

@@ -126,9 +126,7 @@ def refresh(model: Model) -> Model:
             f"{len(origins)} origins since the model learned have {model.horizon} known rows "
             f"behind them, and intervals need {FEWEST_ORIGINS}; extend it with more rows first"
         )
-    model.calibration_ = calibrate(
-        model.expect, model.panel_, origins, model.horizon, draws=model.draws
-    )
+    model.calibration_ = calibrate(model.expect, model.panel_, origins, draws=model.draws)
     return model
 
 

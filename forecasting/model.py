@@ -154,7 +154,7 @@ class Forecaster(ABC):
         self.rehearse(panel, held)
         self.attach(panel)
         known = held.origins[self.ready(panel, held.origins)]
-        self.calibration_ = calibrate(self.expect, panel, known, self.horizon, draws=self.draws)
+        self.calibration_ = calibrate(self.expect, panel, known, draws=self.draws)
         self.learn(panel)
         self.attach(panel)
         return self

@@ -102,7 +102,7 @@ class NixtlaModel(Forecaster):
         steps = np.unique(held.origins.steps)
         chosen = steps[np.linspace(0, len(steps) - 1, self.calibration_cutoffs).astype(np.int64)]
         origins = held.origins[np.isin(held.origins.steps, chosen)]
-        self.calibration_ = calibrate(self.expect, panel, origins, self.horizon, draws=self.draws)
+        self.calibration_ = calibrate(self.expect, panel, origins, draws=self.draws)
 
     def _forecast_at(self, panel: Panel, origins: Origins, cutoff: int) -> Values:
         known = panel.until(cutoff)

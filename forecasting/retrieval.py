@@ -229,9 +229,7 @@ class RetrievalForecaster(Forecaster):
         """Which origins have rows enough: a window with holes is answered by donors."""
         able = startable(panel, origins, self.lookback)
         index: ContinuationIndex | None = getattr(self, "index_", None)
-        if index is None or self.recipe_.company:
-            return able
-        return able & index.matched(panel, origins)
+        return able if index is None else able & index.matched(panel, origins)
 
     def expect(self, panel: Panel, origins: Origins) -> Values:
         """The weighted continuations, hung on the level of each past, [O, H]."""

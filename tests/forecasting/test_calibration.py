@@ -56,7 +56,7 @@ def test_errors_are_over_the_spread_of_each_window() -> None:
     panel = panel_of(series)
     model = Repeat(3)
     origins = hold_out(panel, 1, 3).origins
-    calibration = calibrate(model.expect, panel, origins, 3, draws=model.draws)
+    calibration = calibrate(model.expect, panel, origins, draws=model.draws)
     errors = []
     for number, step in zip(origins.series.tolist(), origins.steps.tolist(), strict=True):
         past = naive_past(series, number, step, 3)
