@@ -23,6 +23,7 @@ from .inspection import (
 from .levels import LevelKind
 from .living import Freshness, RetrainPolicy, check_freshness, extend, refresh
 from .logs import InLogs
+from .matching import series_labels
 from .model import Forecaster
 from .naive import Repeat, SeasonalNaive
 from .nixtla import NixtlaModel
@@ -38,6 +39,7 @@ from .towers import TowerSettings
 from .tracking import track_intervals
 from .window_neighbours import WindowNeighbours
 from .windows import Windows, too_short
+from .with_covariates import WithCovariates
 
 __all__ = [
     "Backtest",
@@ -71,6 +73,7 @@ __all__ = [
     "WindowNeighbours",
     "WindowRegressor",
     "Windows",
+    "WithCovariates",
     "backtest",
     "block_bootstrap",
     "boosted_trees",
@@ -91,6 +94,7 @@ __all__ = [
     "refresh",
     "rolling_cutoffs",
     "score_table",
+    "series_labels",
     "too_short",
     "track_intervals",
 ]

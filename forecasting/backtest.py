@@ -119,8 +119,13 @@ def backtest(
         SettingError: Models of another horizon, two of one alias, or no cutoffs.
         TooFewRows: No origin can be judged; says why.
     """
-    panel = frame if isinstance(frame, Panel) else read_frame(frame, freq=freq, gaps=gaps)
     _check_models(models, horizon)
+    columns = sorted({name for model in models for name in model.covariates})
+    panel = (
+        frame
+        if isinstance(frame, Panel)
+        else read_frame(frame, freq=freq, gaps=gaps, covariates=columns)
+    )
     levels = check_levels(level)
     if input_size is not None and input_size < 1:
         raise SettingError(f"input_size starts at 1, found {input_size}")

@@ -96,6 +96,11 @@ class Blend(Forecaster):
         self.shrinkage = shrinkage
         self.naive = Repeat(self.horizon)
 
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """What any member looks at beside the target."""
+        return tuple(sorted({name for member in self.members for name in member.covariates}))
+
     def rehearse(self, panel: Panel, held: HeldOut) -> None:
         """Let the members learn from the rows before the cut; weigh them by the tail behind it."""
         self.members_ = tuple(copy.deepcopy(member) for member in self.members)

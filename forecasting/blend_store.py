@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,6 +18,7 @@ import torch
 from ..core import Packed, load_bundle, save_bundle
 from .calibration_store import pack_calibration, unpack_calibration
 from .direct_store import pack_direct, unpack_direct
+from .effects_store import KNOWING, pack_knowing, unpack_knowing
 from .frequency import Frequency
 from .logs import InLogs, log_panel
 from .model import Forecaster
@@ -24,6 +26,7 @@ from .panel import Panel
 from .panel_store import pack_panel, unpack_panel
 from .retrieval import RetrievalForecaster
 from .retrieval_store import pack_retrieval, unpack_retrieval
+from .with_covariates import WithCovariates
 
 if TYPE_CHECKING:
     from .blend import Blend
@@ -52,7 +55,7 @@ def save_blend(model: Blend, path: str | PathLike[str]) -> None:
     tables |= {"blend.gains": model.gains_, "blend.weights": model.weights_}
     marks = []
     for place, member in enumerate(model.members_):
-        kind, packed, mark = _pack_member(member)
+        kind, packed, mark = _pack_member(member, model.panel_)
         config["members"].append({"kind": kind, "config": packed.config})
         tensors |= {f"{place}.{name}": tensor for name, tensor in packed.tensors.items()}
         tables |= {f"{place}.{name}": table for name, table in packed.tables.items()}
@@ -102,15 +105,18 @@ def load_blend(cls: type[Fitted], path: str | PathLike[str]) -> Fitted:
     return model
 
 
-def _pack_member(member: Forecaster) -> tuple[str, Packed, str]:
+def _pack_member(member: Forecaster, panel: Panel) -> tuple[str, Packed, str]:
     """Kind, parts and fingerprint of a fitted member."""
     if isinstance(member, InLogs):
-        kind, packed, mark = _pack_member(member.model_)
+        kind, packed, mark = _pack_member(member.model_, panel)
         config = {"alias": member.alias, "model": packed.config}
         return f"{_LOGS}{kind}", Packed(config, packed.tensors, packed.tables), mark
+    if isinstance(member, WithCovariates):
+        kind, packed, mark = _pack_member(member.model_, panel)
+        return f"{KNOWING}{kind}", pack_knowing(member, packed, panel), mark
     if isinstance(member, RetrievalForecaster):
         return "retrieval", pack_retrieval(member), member.embedding_.fingerprint
-    kind, packed = pack_direct(member)
+    kind, packed = pack_direct(member, panel)
     return kind, packed, kind
 
 
@@ -121,9 +127,11 @@ def _unpack_member(kind: str, packed: Packed, panel: Panel) -> Forecaster:
         member = InLogs(model, alias=packed.config["alias"])
         member.model_ = model
         return member
+    if kind.startswith(KNOWING):
+        return unpack_knowing(packed, panel, partial(_unpack_member, kind.removeprefix(KNOWING)))
     if kind == "retrieval":
         return unpack_retrieval(RetrievalForecaster, packed, panel)
-    return unpack_direct(kind, packed)
+    return unpack_direct(kind, packed, panel)
 
 
 Part = TypeVar("Part", torch.Tensor, pl.DataFrame)

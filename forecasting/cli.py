@@ -87,6 +87,7 @@ def model_options(command: Command) -> Command:
     default=MODELS,
     help="Which models [all but corrected, blend and lightgbm].",
 )
+@click.option("--covariate", multiple=True, help="Column of a long file that is known ahead.")
 @click.option("--out", type=FILE, help="Write forecasts beside the truth (.parquet or .csv).")
 @click.option("--manifest", type=FILE, help="Write what each cutoff could see.")
 @click.option("--report", type=FILE, help="Write a page.")
@@ -107,6 +108,7 @@ def backtest(
     refit_every: int | None,
     input_size: int | None,
     models: tuple[str, ...],
+    covariate: tuple[str, ...],
     out: Path | None,
     manifest: Path | None,
     report: Path | None,
@@ -116,10 +118,13 @@ def backtest(
     from .backtest import backtest as run
     from .files import read_file
     from .report import backtest_blocks, score_block
+    from .with_covariates import WithCovariates
 
-    panel = read_file(file, time=time, freq=_freq(freq), gaps=gaps)
+    panel = read_file(file, time=time, freq=_freq(freq), gaps=gaps, covariates=covariate)
     _tell_notes(panel.notes)
     chosen = [_model(name, horizon, lookback, season, neighbours, match, seed) for name in models]
+    if covariate:
+        chosen = [WithCovariates(model, covariate, alias=model.alias) for model in chosen]
     result = run(
         panel,
         chosen,

@@ -8,6 +8,7 @@ named ``column_1``, ``column_2`` ... Ids of a wide file are its column names.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -28,6 +29,7 @@ def read_file(
     time: str | None = None,
     freq: str | int | Frequency | None = None,
     gaps: Gaps = "error",
+    covariates: Sequence[str] = (),
 ) -> Panel:
     """Read a file into a panel.
 
@@ -37,6 +39,7 @@ def read_file(
             wide file without one, whose rows are then counted from 0.
         freq: The step of time; see :func:`read_frame`.
         gaps: The policy for absent rows; see :func:`read_frame`.
+        covariates: Columns of a long file that are known ahead; see :func:`read_frame`.
 
     Returns:
         The panel; ``panel.native`` is ``"polars"``.
@@ -51,8 +54,13 @@ def read_file(
     if not table.height or not table.width:
         raise TooFewRows(f"{path.name} holds no rows; give it one line per time")
     is_long = {ID, TIME, TARGET} <= set(table.columns) and time in (None, TIME)
+    if covariates and not is_long:
+        raise ColumnError(
+            f"{path.name} is wide, with one column a series, and cannot hold the covariates "
+            f"{list(covariates)}; pass a long file with {ID}, {TIME}, {TARGET} and one column each"
+        )
     long = table if is_long else _lengthen(path, table, time)
-    return read_frame(long, freq=freq, gaps=gaps)
+    return read_frame(long, freq=freq, gaps=gaps, covariates=covariates)
 
 
 def _read_table(path: Path) -> pl.DataFrame:

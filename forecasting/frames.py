@@ -8,6 +8,7 @@ can be wrong with a row is told in ``cells``, what can be absent in ``gaps``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import narwhals as nw
@@ -17,6 +18,7 @@ import polars as pl
 from ..core import ColumnError, InputError, SettingError, TooFewRows
 from .cells import Cells, check_cells, check_duplicates, check_grid, sort_cells
 from .columns import Schema, check_names, open_frame, to_polars, to_stamps
+from .covariates import check_covariates, grid_covariates, read_covariates
 from .faults import Faults
 from .frequency import Frequency
 from .gaps import Gaps, Rows, check_gaps, close_gaps, trim
@@ -37,6 +39,7 @@ def read_frame(
     id_col: str = "unique_id",
     time_col: str = "ds",
     target_col: str = "y",
+    covariates: Sequence[str] = (),
     gaps: Gaps = "error",
 ) -> Panel:
     """Read a long frame into a panel.
@@ -52,7 +55,10 @@ def read_frame(
             of the column's time zone, shorter ones run on through clock changes.
         id_col: Name of the column of series ids.
         time_col: Name of the column of times.
-        target_col: Name of the column of values; columns besides these three are not read.
+        target_col: Name of the column of values.
+        covariates: Names of columns that are known beside the target and ahead of it: numbers or
+            flags, known wherever the target is. Rows behind the last target say what is known of
+            the steps to come. Columns that are named nowhere are not read.
         gaps: What absent rows inside a series become. ``"error"`` refuses them, ``"missing"``
             leaves them missing, ``"zero"`` says nothing happened then (a target that is written
             down as NaN stays missing), ``"interpolate"`` draws a line through absent rows and
@@ -75,15 +81,16 @@ def read_frame(
     asked = None if freq is None else Frequency.parse(freq)
     opened = open_frame(frame)
     faults = Faults()
-    for text in check_names(
-        opened, {"id_col": id_col, "time_col": time_col, "target_col": target_col}
-    ):
+    wanted = {"id_col": id_col, "time_col": time_col, "target_col": target_col}
+    wanted |= {f"covariates[{place}]": name for place, name in enumerate(covariates)}
+    for text in check_names(opened, wanted):
         faults.add(ColumnError, text)
     faults.raise_any()
     names = (id_col, time_col, target_col)
     cells = _read_cells(opened, names, faults)
+    known = read_covariates(opened, covariates, faults)
     schema = _schema(opened, names)
-    notes = _reading_notes(opened, schema, names)
+    notes = _reading_notes(opened, schema, (*names, *covariates))
 
     cells, offsets = sort_cells(check_cells(cells, faults), notes)
     check_duplicates(cells, faults)
@@ -93,8 +100,14 @@ def read_frame(
     cells, offsets, steps = check_grid(grid, cells, faults)
 
     ids = tuple(cells.ids.gather(offsets[:-1]).to_list())
-    rows = trim(Rows(ids, offsets, steps, cells.values, np.arange(len(steps))), notes)
+    whole = Rows(ids, offsets, steps, cells.values, np.arange(len(steps)))
+    rows = trim(whole, notes)
     check_gaps(rows, gaps, lambda row: cells.told(int(rows.origin[row])), faults)
+    if covariates:
+        # What is known ahead lies behind the last target, where trimmed rows do not reach.
+        check_gaps(whole, "missing", cells.told, faults)
+        known = known[cells.rows]
+        check_covariates(covariates, known, ~np.isnan(cells.values), cells.told, faults)
     faults.raise_any()
     filled = close_gaps(rows, gaps, notes)
     return Panel(
@@ -108,6 +121,7 @@ def read_frame(
         schema=schema,
         notes=tuple(notes),
         interpolated=filled.interpolated,
+        covariates=grid_covariates(covariates, ids, offsets, steps, known),
     )
 
 
@@ -124,9 +138,7 @@ def _schema(frame: nw.DataFrame[Any], names: tuple[str, str, str]) -> Schema:
     )
 
 
-def _reading_notes(
-    frame: nw.DataFrame[Any], schema: Schema, names: tuple[str, str, str]
-) -> list[str]:
+def _reading_notes(frame: nw.DataFrame[Any], schema: Schema, names: tuple[str, ...]) -> list[str]:
     unread = [column for column in frame.columns if column not in names]
     notes = [f"columns not read: {', '.join(map(repr, unread))}"] if unread else []
     if schema.time_dtype is None:

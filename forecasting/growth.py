@@ -12,9 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
-from ..core import ColumnError, InputError, UnsortedRows, join_faults
+from ..core import ColumnError, InputError, SettingError, UnsortedRows, join_faults
+from .columns import open_frame
+from .covariates import Covariates
 from .frames import read_frame
 from .gaps import Gaps
 from .panel import Panel, Values
@@ -42,6 +45,7 @@ def read_more(panel: Panel, frame: Any, gaps: Gaps) -> Panel:
         id_col=schema.id_col,
         time_col=schema.time_col,
         target_col=schema.target_col,
+        covariates=panel.covariates.names,
         gaps=gaps,
     )
     if type(more.ids[0]) is not type(panel.ids[0]):
@@ -56,6 +60,27 @@ def read_more(panel: Panel, frame: Any, gaps: Gaps) -> Panel:
             "their stamps"
         )
     return more
+
+
+def read_ahead(panel: Panel, frame: Any) -> Covariates:
+    """Read what is known of the steps to come: a frame of ids, times and covariates, no target.
+
+    Args:
+        panel: Carries the covariates so far.
+        frame: Long frame with the panel's id and time columns and all of its covariates.
+
+    Raises:
+        InputError: With every fault of the frame.
+        SettingError: The panel carries no covariates.
+    """
+    if not panel.covariates.names:
+        raise SettingError(
+            "covariates were passed to a model that looks at none; wrap it: "
+            "WithCovariates(model, [names of columns])"
+        )
+    target = nw.lit(0.0).alias(panel.schema.target_col)
+    with_target = open_frame(frame).with_columns(target).to_native()
+    return read_more(panel, with_target, "missing").covariates
 
 
 def goes_on(panel: Panel, known: Panel) -> bool:
@@ -102,6 +127,7 @@ def join_panels(panel: Panel, more: Panel, gaps: Gaps) -> Panel:
         offsets=offsets,
         values=np.concatenate([one.values for one in joined]),
         interpolated=np.concatenate(drawn).astype(np.int64),
+        covariates=panel.covariates.joined(more.covariates),
     )
 
 

@@ -51,6 +51,11 @@ class InLogs(Forecaster):
         self.family = model.family
         self._known: tuple[Panel, Panel] | None = None
 
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """What the model looks at beside the target; effects on it are then shares."""
+        return self.model.covariates
+
     def rehearse(self, panel: Panel, held: HeldOut) -> None:
         """Let the model learn from logarithms before the cut, and choose behind it."""
         self.model_ = copy.deepcopy(self.model)
@@ -71,6 +76,10 @@ class InLogs(Forecaster):
     def ready(self, panel: Panel, origins: Origins) -> NDArray[np.bool_]:
         """Which origins the model can forecast from, [O]."""
         return self.model_.ready(self.logs(panel), origins)
+
+    def why_not(self, panel: Panel, origins: Origins) -> list[str]:
+        """Why the model cannot forecast from origins."""
+        return self.model_.why_not(self.logs(panel), origins)
 
     def expect(self, panel: Panel, origins: Origins) -> Values:
         """The model's forecast of the logarithm, as a value of the target, [O, H]."""

@@ -15,16 +15,53 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..core import SettingError, UnknownId
+from ..core import ColumnError, InputError, SettingError, UnknownId, join_faults
 from .calendar import CalendarUnit, calendar_phase, check_units
+from .columns import check_names, open_frame, to_polars
 from .origins import Origins
 from .panel import Panel
 from .units import Steps
 
 Rule = CalendarUnit | Literal["series"] | int | Mapping[Hashable, Hashable]
+SHOWN = 5
 MOST_LABELS = 1 << 20
 ANYTHING = -1
 """The key of an origin that every window may answer."""
+
+
+def series_labels(
+    frame: Any, column: str, *, id_col: str = "unique_id"
+) -> dict[Hashable, Hashable]:
+    """A column that says one thing of each series, as a mapping to match by.
+
+    Args:
+        frame: One row a series, or a long frame in which the column never changes within one.
+        column: Such as the kind of shop, or the country.
+        id_col: Name of the column of series ids.
+
+    Returns:
+        Id -> label, for ``match=[series_labels(frame, "kind")]``.
+
+    Raises:
+        ColumnError: A column that is not there; names the closest.
+        InputError: A series with two labels or none; names it.
+    """
+    opened = open_frame(frame)
+    if missing := check_names(opened, {"column": column, "id_col": id_col}):
+        raise ColumnError(join_faults(missing))
+    ids, told = to_polars(opened[id_col]).to_list(), to_polars(opened[column]).to_list()
+    labels: dict[Hashable, Hashable] = {}
+    faults = []
+    for series_id, label in dict.fromkeys(zip(ids, told, strict=True)):
+        if label is None:
+            faults.append(f"series {series_id!r} has a row without {column!r}")
+        elif labels.setdefault(series_id, label) != label:
+            first = labels[series_id]
+            faults.append(f"series {series_id!r} is both {first!r} and {label!r} in {column!r}")
+    if faults:
+        more = f" and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
+        raise InputError(f"{join_faults(faults[:SHOWN])}{more}; give each series one label")
+    return labels
 
 
 class Match:

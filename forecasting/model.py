@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from .calibration import DRAWN, calibrate, check_levels
 from .forecast import Band, Forecast, forecast_columns, join_forecasts, shorten
 from .frames import Gaps, read_frame
 from .frequency import Frequency
+from .growth import read_ahead
 from .holdout import HeldOut, batches, hold_out, slices
 from .origins import Origins, complete, latest_origins, pasts
 from .panel import Panel, Values
@@ -77,6 +79,11 @@ class Forecaster(ABC):
     def learn(self, panel: Panel) -> None:
         """Learn from every row of a panel."""
 
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Names of the columns it looks at beside the target; none unless a model says so."""
+        return ()
+
     @abstractmethod
     def expect(self, panel: Panel, origins: Origins) -> Values:
         """Expected values after each origin, [O, H], from rows at or before it.
@@ -109,6 +116,11 @@ class Forecaster(ABC):
     def ready(self, panel: Panel, origins: Origins) -> NDArray[np.bool_]:
         """Which origins can be forecast from, [O]: those whose last L rows are complete."""
         return complete(pasts(panel, origins, self.lookback))
+
+    def why_not(self, panel: Panel, origins: Origins) -> list[str]:
+        """Why origins that are not ready are not, one sentence each."""
+        del panel
+        return [f"its last {self.lookback} rows are not complete"] * len(origins)
 
     def attach(self, panel: Panel) -> None:
         """Get ready to forecast from origins of a panel that goes on behind what was learned.
@@ -144,7 +156,9 @@ class Forecaster(ABC):
             TooFewRows: No series is long enough to learn from.
         """
         self.panel_ = (
-            frame if isinstance(frame, Panel) else read_frame(frame, freq=self.freq, gaps=self.gaps)
+            frame
+            if isinstance(frame, Panel)
+            else read_frame(frame, freq=self.freq, gaps=self.gaps, covariates=self.covariates)
         )
         return self.fit_panel(self.panel_)
 
@@ -219,6 +233,7 @@ class Forecaster(ABC):
         quantiles: Sequence[float] = (),
         *,
         horizon: int | None = None,
+        covariates: Any = None,
     ) -> Any:
         """Forecast the steps after the last row of every series.
 
@@ -226,6 +241,9 @@ class Forecaster(ABC):
             level: Interval levels in percent, e.g. ``[80, 95]``.
             quantiles: Probabilities, e.g. ``[0.1, 0.5, 0.9]``.
             horizon: How many steps, at most H; None for all H.
+            covariates: What is known of the H steps ahead, for a model that looks at covariates: a
+                frame of ids, times and their columns. It is kept, so that an explanation tells of
+                the same forecast. None takes what the rows behind the last targets said.
 
         Returns:
             A frame of the caller's kind: id, time, one column named ``alias``, ``alias-lo-80`` and
@@ -240,6 +258,9 @@ class Forecaster(ABC):
             raise SettingError(
                 f"horizon {horizon} is not within the {self.horizon} steps that were fitted"
             )
+        if covariates is not None:
+            known = self.panel_.covariates.joined(read_ahead(self.panel_, covariates))
+            self.panel_ = replace(self.panel_, covariates=known)
         panel, origins = self.panel_, self.predictable_origins()
         whole = join_forecasts(
             [self.forecast(panel, part, level, quantiles) for part in batches(origins, _BATCH)]
@@ -251,14 +272,16 @@ class Forecaster(ABC):
         """The last row of each series that can be forecast; names the others."""
         origins = latest_origins(self.panel_)
         whole = self.ready(self.panel_, origins)
+        left = origins[~whole]
+        reasons = self.why_not(self.panel_, left)
         self.skipped_ = {
-            self.panel_.ids[number]: f"its last {self.lookback} rows are not complete"
-            for number in origins.series[~whole]
+            self.panel_.ids[number]: reason
+            for number, reason in zip(left.series, reasons, strict=True)
         }
         if not whole.any():
             raise TooFewRows(
-                f"{self.alias} needs the last {self.lookback} rows of a series to be complete, "
-                f"and none of {len(origins)} series has them; shorten the lookback or close gaps"
+                f"{self.alias} can forecast none of {len(origins)} series; of "
+                f"{self.panel_.ids[0]!r}, {reasons[0]}; shorten the lookback or add it"
             )
         return origins[whole]
 

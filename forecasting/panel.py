@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..core import InputError, UnknownId
 from .columns import Schema, to_stamps
+from .covariates import Covariates
 from .frequency import Frequency
 from .units import Steps
 
@@ -40,6 +41,8 @@ class Panel:
         notes: What the reader did to the data, one sentence each.
         interpolated: Rows of ``values`` that were drawn between two known ones, ascending. Such a
             value was not known at its own time, so no window may end on one.
+        covariates: What is known beside the target, and ahead of it; cutting the panel leaves it
+            whole.
     """
 
     ids: tuple[Any, ...]
@@ -52,6 +55,7 @@ class Panel:
     schema: Schema
     notes: tuple[str, ...] = ()
     interpolated: Steps = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    covariates: Covariates = field(default_factory=Covariates)
 
     def __len__(self) -> int:
         return len(self.ids)

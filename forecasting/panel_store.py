@@ -17,10 +17,12 @@ import polars as pl
 
 from ..core import BundleFormatError
 from .columns import Schema
+from .covariates import Covariates
 from .frequency import Frequency
 from .panel import Panel
 
 SERIES, ROWS, CLOCK = "panel.series", "panel.rows", "panel.clock"
+KNOWN, KNOWN_ROWS = "panel.covariates", "panel.covariate_rows"
 
 
 def pack_panel(panel: Panel) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
@@ -47,7 +49,7 @@ def pack_panel(panel: Panel) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
         ROWS: pl.DataFrame({"y": panel.values, "interpolated": drawn}),
         CLOCK: pl.DataFrame({"first": panel.stamps(panel.starts[:1])}),
     }
-    return {"panel": settings}, tables
+    return {"panel": settings}, tables | _pack_covariates(panel)
 
 
 def unpack_panel(config: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> Panel:
@@ -82,6 +84,34 @@ def unpack_panel(config: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) 
         schema=schema,
         notes=tuple(settings["notes"]),
         interpolated=np.flatnonzero(rows["interpolated"].to_numpy()),
+        covariates=_unpack_covariates(tables),
+    )
+
+
+def _pack_covariates(panel: Panel) -> dict[str, pl.DataFrame]:
+    known = panel.covariates
+    if not known.names:
+        return {}
+    ids = list(known.tables)
+    heads = {
+        "id": pl.Series(ids, dtype=panel.labels(np.arange(1)).dtype),
+        "start": [known.starts[series_id] for series_id in ids],
+        "length": [len(known.tables[series_id]) for series_id in ids],
+    }
+    rows = np.concatenate([known.tables[series_id] for series_id in ids])
+    return {KNOWN: pl.DataFrame(heads), KNOWN_ROWS: pl.DataFrame(rows, schema=list(known.names))}
+
+
+def _unpack_covariates(tables: Mapping[str, pl.DataFrame]) -> Covariates:
+    if KNOWN not in tables:
+        return Covariates()
+    heads, rows = tables[KNOWN], tables[KNOWN_ROWS]
+    ids, ends = heads["id"].to_list(), np.cumsum(heads["length"].to_numpy())
+    parts = np.split(rows.to_numpy().copy(), ends[:-1])
+    return Covariates(
+        tuple(rows.columns),
+        dict(zip(ids, heads["start"].to_list(), strict=True)),
+        dict(zip(ids, parts, strict=True)),
     )
 
 

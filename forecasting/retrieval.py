@@ -131,6 +131,11 @@ class RetrievalForecaster(Forecaster):
         self.stride = stride
         self.seed = seed
 
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """What the forecaster that continuations hang on looks at beside the target."""
+        return self.level.covariates if isinstance(self.level, Forecaster) else ()
+
     def rehearse(self, panel: Panel, held: HeldOut) -> None:
         """Train before the cut, choose behind it."""
         windows = Windows(held.before, self.lookback, self.horizon)

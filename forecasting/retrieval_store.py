@@ -72,7 +72,7 @@ def pack_retrieval(model: RetrievalForecaster) -> Packed:
         **packed.config,
     }
     if model.direct_ is not None:
-        kind, direct = pack_direct(model.direct_)
+        kind, direct = pack_direct(model.direct_, model.index_.windows.panel)
         config["direct"] = {"kind": kind, "config": direct.config}
         tensors |= {f"{_DIRECT}{name}": tensor for name, tensor in direct.tensors.items()}
     tables = {
@@ -100,7 +100,7 @@ def unpack_retrieval(cls: type[Fitted], packed: Packed, panel: Panel) -> Fitted:
     towers = settings.pop("towers")
     normaliser = settings.pop("normaliser")
     match = Match.build(settings.pop("match"))
-    direct = _unpack_direct(packed)
+    direct = _unpack_direct(packed, panel)
     if direct is not None:
         settings["level"] = direct
     model = cls(
@@ -165,7 +165,7 @@ def _settings(model: RetrievalForecaster) -> dict[str, Any]:
     }
 
 
-def _unpack_direct(packed: Packed) -> Forecaster | None:
+def _unpack_direct(packed: Packed, panel: Panel) -> Forecaster | None:
     stored = packed.config.get("direct")
     if stored is None:
         return None
@@ -174,7 +174,7 @@ def _unpack_direct(packed: Packed) -> Forecaster | None:
         for name, tensor in packed.tensors.items()
         if name.startswith(_DIRECT)
     }
-    return unpack_direct(stored["kind"], Packed(dict(stored["config"]), tensors, {}))
+    return unpack_direct(stored["kind"], Packed(dict(stored["config"]), tensors, {}), panel)
 
 
 def _pack_embedding(embedding: Embedding) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
