@@ -2,7 +2,8 @@
 
 In: float32 scores [B, I] in which ruled-out items are -inf. Out: :class:`Ranked`, packed flat and
 never padded. Sorting a whole row would be most of the work, so a bar is found first: the k-th
-largest of the maxima of short runs is a score that at least k items reach, and few others do.
+largest of the maxima of short runs is a score that at least k items reach, and few others do. Those
+are sorted by one whole number each, row and score together.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def rank_rows(scores: NDArray[np.float32], k: int) -> Ranked:
     values = scores[owners, items]
     kept = values > -np.inf
     owners, items, values = owners[kept], items[kept], values[kept]
-    order = np.lexsort((items, -values, owners))
+    order = _best_first(owners, values)
     owners, items, values = owners[order], items[order], values[order]
     starts = np.searchsorted(owners, np.arange(len(scores)))
     first = np.arange(len(owners)) - starts[owners] < k
@@ -71,26 +72,42 @@ def rank_rows(scores: NDArray[np.float32], k: int) -> Ranked:
     return Ranked(offsets, items[first].astype(np.int64), values[first])
 
 
+def _best_first(owners: NDArray[np.int64], values: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Order entries by row, then by falling score; equal ones stay as they stand."""
+    bits = values.view(np.int32).astype(np.int64)
+    # The bits of a float rise with it; those of a negative one fall.
+    rising = np.where(bits < 0, -(1 << 31) - bits, bits)
+    return np.argsort((owners << 32) - rising, kind="stable")
+
+
 def _promising(scores: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and columns of all scores that can be among the k best of their row."""
+    """Rows and columns of all scores that can be among the k best of their row.
+
+    Within a row the columns rise, so that equal scores come out in the order of the items.
+    """
     rows, width = scores.shape
     runs = width // _RUN
     if width <= k:
         return _places(np.isfinite(scores))
     if runs < _FIRST_RUNS * k:
-        best = torch.from_numpy(scores).topk(k, dim=1, sorted=True).values
-        return _places(scores >= best[:, -1:].numpy())
+        return _places(scores >= _kth_largest(scores, k))
     whole = torch.from_numpy(scores[:, : runs * _RUN]).view(rows, runs, _RUN)
-    peaks = whole.amax(dim=2)
-    bars = peaks.topk(k, dim=1, sorted=True).values[:, -1:].numpy()
+    peaks = whole.amax(dim=2).numpy()
+    bars = _kth_largest(peaks, k)
     # Only a run whose peak reaches the bar can hold anything that does.
-    owners, run = _places(peaks.numpy() >= bars)
+    owners, run = _places(peaks >= bars)
     at, column = _places(whole.numpy()[owners, run] >= bars[owners])
     rest_owners, rest = _places(scores[:, runs * _RUN :] >= bars)
     return (
         np.concatenate([owners[at], rest_owners]),
         np.concatenate([run[at] * _RUN + column, rest + runs * _RUN]),
     )
+
+
+def _kth_largest(values: NDArray[np.float32], k: int) -> NDArray[np.float32]:
+    """The k-th largest value of each row, [B, 1]."""
+    place = values.shape[1] - k
+    return np.partition(values, place, axis=1)[:, place : place + 1]
 
 
 def _places(marked: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -15,7 +15,7 @@ from likewise.recsys.sources import Blend, standardise_
 
 from tests.naive_recsys import naive_ranking
 
-LEVELS = st.sampled_from([-math.inf, -1.0, 0.0, 0.5, 0.5000001, 2.0])
+LEVELS = st.sampled_from([-math.inf, -3.0, -1.0, -0.0, 0.0, 0.5, 0.5000001, 2.0])
 
 
 @given(
