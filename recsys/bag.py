@@ -33,6 +33,7 @@ class BagEncoder(HistoryEncoder):
     """
 
     by_item = ("said", "found", "log_weight")
+    teachable = True
 
     def __init__(self, items: int, width: int, *, seed: int = 0) -> None:
         super().__init__()
@@ -70,12 +71,14 @@ class BagEncoder(HistoryEncoder):
             near = plain.T @ (plain @ unit)
             kept.copy_(torch.from_numpy(unit + np.float32(smoothing) * near))
 
-    def ask(self, histories: Histories, generator: np.random.Generator) -> Asked:
-        """Show a random half of each history and ask for the other; at least one item each."""
+    def ask(
+        self, histories: Histories, generator: np.random.Generator, whole: NDArray[np.bool_]
+    ) -> Asked:
+        """Show a random half of each history, or all of it, and ask for what is not shown."""
         owners, lengths = histories.owners, histories.lengths
         order = np.lexsort((generator.random(len(owners)), owners))
         place = np.arange(len(owners)) - histories.offsets[:-1][owners]
-        shown = place < np.maximum(1, lengths[owners] // 2)
+        shown = place < np.where(whole, lengths, np.maximum(1, lengths // 2))[owners]
         items = histories.items[order]
         half = np.bincount(owners[shown], minlength=len(histories))
         offsets = np.concatenate([[0], np.cumsum(half)])[:-1]

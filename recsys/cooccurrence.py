@@ -9,7 +9,7 @@ nothing to train, so it is ready in seconds and follows every new event.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,13 +91,6 @@ class Cooccurrence:
         change = self.settings.candidate_exponent - settings.candidate_exponent
         other.links = (self.links @ sparse.diags(_scale(self.item_users, change))).tocsr()
         return other
-
-    def trimmed(self, neighbours: int) -> Cooccurrence:
-        """Give the same source with fewer candidates kept an item; quicker, a little less exact."""
-        short = copy.copy(self)
-        short.settings = replace(self.settings, neighbours=neighbours)
-        short.links = _strongest(self.links.copy(), neighbours)
-        return short
 
     def widen_(self, count: int) -> None:
         """Make room for ``count`` further items that nobody took."""

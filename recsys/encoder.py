@@ -33,6 +33,9 @@ class HistoryEncoder(nn.Module, ABC):
     by_item: ClassVar[tuple[str, ...]]
     """Names of the parameters that have one row an item."""
 
+    teachable: ClassVar[bool]
+    """Whether each history makes one question, so that a teacher's answers to it fit."""
+
     @abstractmethod
     def begin_(self, histories: Histories, counts: NDArray[np.int64]) -> None:
         """Set the first weights from the data."""
@@ -41,8 +44,17 @@ class HistoryEncoder(nn.Module, ABC):
         """Do what is left to do once after the training."""
 
     @abstractmethod
-    def ask(self, histories: Histories, generator: np.random.Generator) -> Asked:
-        """Cut training questions from histories: what is shown, and what is to be found."""
+    def ask(
+        self, histories: Histories, generator: np.random.Generator, whole: NDArray[np.bool_]
+    ) -> Asked:
+        """Cut training questions from histories: what is shown, and what is to be found.
+
+        Args:
+            histories: B of them.
+            generator: The only randomness.
+            whole: bool [B], those a teacher has answers to, which are shown whole; only where
+                ``teachable``.
+        """
 
     @abstractmethod
     def encode(self, histories: Histories) -> Tensor:

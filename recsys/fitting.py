@@ -7,6 +7,7 @@ learned from the tower's item vectors. In: interactions, settings and perhaps an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -18,13 +19,16 @@ from ..core import Progress, TooFewRows, fingerprint
 from .cold import ColdTower, ContentMap
 from .content import ContentEncoder
 from .cooccurrence import Cooccurrence, CooccurrenceSettings
+from .histories import Histories
 from .interactions import Interactions
 from .linear import LinearItems, LinearSettings
 from .popularity import Popularity
 from .settings import GeneratorSettings
-from .sources import Source
+from .sources import Blend, Source
 from .spectral import SpectralItems, SpectralSettings
+from .teaching import ask_teacher
 from .tower import Tower
+from .tower_settings import TowerSettings
 from .trial import Trial
 from .tuning import choose_exponents
 from .vocabulary import Vocabulary
@@ -160,8 +164,9 @@ def fit_sources(
     if (linear := _choose_linear(trial, settings, links)) is not None:
         fitted.linear = LinearItems(histories, linear)
     if settings.tower is not None:
+        answers = _teach(fitted, settings.tower, settings.weights, progress)
         fitted.tower = Tower(settings.tower, seed=settings.seed).fit(
-            histories, teacher=fitted.cooccurrence, progress=progress
+            histories, answers=answers, progress=progress
         )
         if items is not None and len(items.columns) > 1:
             _learn_content(fitted, fitted.tower, settings, items)
@@ -222,6 +227,23 @@ def _helps(trial: Trial, links: CooccurrenceSettings, second: Source, weight: fl
     first = Cooccurrence(trial.inner, links)
     found = trial.measure_weights({first.name: 1.0}, {first.name: first}, second, (0.0, weight))
     return found[weight] > found[0.0]
+
+
+def _teach(
+    fitted: Fitted, tower: TowerSettings, weights: Mapping[str, float], progress: Progress
+) -> Histories | None:
+    """Ask the closed forms, weighed as in the blend, for what the tower is to learn from them."""
+    known: list[Source | None] = [fitted.cooccurrence, fitted.spectral, fitted.linear]
+    sources = [source for source in known if source is not None]
+    if tower.kind != "bag" or not tower.teacher_share or not sources:
+        return None
+    # Those that the blend does not count, as where the tower answers alone, teach evenly.
+    counted = {source.name: weights.get(source.name, 0.0) for source in sources}
+    if not any(counted.values()):
+        counted = dict.fromkeys(counted, 1.0)
+    return ask_teacher(
+        Blend(sources, counted, {}), fitted.interactions.histories, progress=progress
+    )
 
 
 def _learn_content(

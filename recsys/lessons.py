@@ -14,16 +14,13 @@ import torch
 from torch import Tensor
 
 from ..core import NonFiniteError, derive_seed
-from .cooccurrence import Cooccurrence
 from .encoder import HistoryEncoder
-from .histories import Histories
+from .histories import Histories, Rows
 from .popularity import log_shares
 from .sampling import Sampling, draw_candidates
 from .softmax import softmax_loss
 from .teaching import soften
 from .tower_settings import TowerSettings
-
-_TEACHER_NEIGHBOURS = 300
 
 
 class Lessons:
@@ -33,7 +30,7 @@ class Lessons:
         encoder: Changed in place.
         settings: How it is trained.
         histories: Of the training users; those with one item only are left out.
-        teacher: Co-occurrence of the same histories, or None; see ``teaching.py``.
+        answers: A teacher's, one list a history, or None; see ``teaching.py``.
         seed: Seed of order, halves and candidates.
     """
 
@@ -42,12 +39,13 @@ class Lessons:
         encoder: HistoryEncoder,
         settings: TowerSettings,
         histories: Histories,
-        teacher: Cooccurrence | None,
+        answers: Histories | None,
         seed: int,
     ) -> None:
         counts = np.bincount(histories.items, minlength=histories.width).astype(np.int64)
         self.encoder, self.settings, self.histories = encoder, settings, histories
-        self.teacher = None if teacher is None else teacher.trimmed(_TEACHER_NEIGHBOURS)
+        taught = encoder.teachable and settings.teacher_share > 0
+        self.answers = answers if taught else None
         self.seed = seed
         self.usable = np.flatnonzero(histories.lengths >= 2)
         self.sampling = Sampling.of(
@@ -75,8 +73,7 @@ class Lessons:
             rate = _rate_at(epoch * steps + step, settings.epochs * steps, settings.learning_rate)
             for group in self.optimiser.param_groups:
                 group["lr"] = rate
-            batch = self.histories.take(order[step * size : (step + 1) * size])
-            loss = self._loss(batch, generator)
+            loss = self._loss(order[step * size : (step + 1) * size], generator)
             losses.append(float(loss.detach()))
             if not math.isfinite(losses[-1]):
                 raise NonFiniteError(
@@ -88,14 +85,18 @@ class Lessons:
             self.optimiser.step()
         return float(np.mean(losses))
 
-    def _loss(self, batch: Histories, generator: np.random.Generator) -> Tensor:
+    def _loss(self, rows: Rows, generator: np.random.Generator) -> Tensor:
         settings, prior = self.settings, self.prior
+        answers = None if self.answers is None else self.answers.take(rows)
+        whole = np.zeros(len(rows), dtype=bool)
+        if answers is not None:
+            whole = (generator.random(len(rows)) < settings.whole) & (answers.lengths > 0)
         with torch.random.fork_rng():
             torch.manual_seed(int(generator.integers(2**62)))
-            asked = self.encoder.ask(batch, generator)
+            asked = self.encoder.ask(self.histories.take(rows), generator, whole)
         targets, log_q = asked.targets, None
-        if self.teacher is not None and settings.teacher_share and len(targets.hidden_owners):
-            targets = soften(targets, self.teacher, share=settings.teacher_share)
+        if answers is not None:
+            targets = soften(targets, answers, share=settings.teacher_share)
         if self.sampling is None:
             vectors = self.encoder.item_vectors()
         else:

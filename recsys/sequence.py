@@ -35,6 +35,7 @@ class SequenceEncoder(HistoryEncoder):
     """
 
     by_item = ("items",)
+    teachable = False
 
     def __init__(
         self,
@@ -59,9 +60,11 @@ class SequenceEncoder(HistoryEncoder):
         """Keep the random start: attention learns from it quicker than from singular vectors."""
         del histories, counts
 
-    def ask(self, histories: Histories, generator: np.random.Generator) -> Asked:
+    def ask(
+        self, histories: Histories, generator: np.random.Generator, whole: NDArray[np.bool_]
+    ) -> Asked:
         """Ask after every item of a history for the one that followed."""
-        del generator
+        del generator, whole
         recent = histories.recent(self.longest + 1)
         lengths = recent.lengths - 1
         first = np.ones(len(recent.items), dtype=bool)

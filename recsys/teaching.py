@@ -1,9 +1,10 @@
-"""Teaching: co-occurrence tells the tower what else would have been right.
+"""Teaching: the closed forms tell the tower what else would have been right.
 
-In: the questions of a step and the co-occurrence source. Out: the same questions with softer
-answers: part of the weight goes to the items that co-occurrence ranks first for what was shown. One
-half of one history says little about all that would have fitted; the closed form, which has seen
-everybody, says more, and keeps the tower from learning single histories by heart.
+In: sources that need no training, and the histories a tower is trained on. Out: :func:`ask_teacher`
+gives what the sources answer to each whole history, once for all epochs; :func:`soften` mixes a
+step's answers into what its questions are to find. One half of one history says little about all
+that would have fitted; the closed forms, which have seen everybody, say more, and keep the tower
+from learning single histories by heart.
 """
 
 from __future__ import annotations
@@ -13,74 +14,76 @@ from dataclasses import replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 
-from .cooccurrence import Cooccurrence
+from ..core import Progress, silent
 from .encoder import as_tensor
+from .histories import Histories
 from .softmax import Targets
+from .sources import Blend
 
 _ANSWERS = 100
-_SHARPNESS = (
-    2.0  # the teacher's scores are spread flat: squared, the first answers carry the weight
-)
+# The scores of a teacher are spread flat: squared, the first answers carry the weight.
+_SHARPNESS = 2.0
+_CELLS = 1 << 24
 
 
-def soften(targets: Targets, teacher: Cooccurrence, *, share: float) -> Targets:
+def ask_teacher(blend: Blend, histories: Histories, *, progress: Progress = silent) -> Histories:
+    """Ask sources for what follows on whole histories.
+
+    Args:
+        blend: The sources and their weights.
+        histories: U of them.
+        progress: Display of the batches.
+
+    Returns:
+        One list a history, best first, without the items of the history; its weights add up to 1.
+        Empty where no source says anything.
+    """
+    size = max(1, _CELLS // max(histories.width, 1))
+    starts = range(0, len(histories), size)
+    parts = [
+        _answer(blend, histories.take(slice(start, start + size)))
+        for start in progress(starts, "asking the teacher")
+    ]
+    lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(part.lengths for part in parts)])
+    return Histories(
+        np.concatenate([np.zeros(0, dtype=np.int64), *(part.items for part in parts)]),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        np.concatenate([np.zeros(0, dtype=np.float32), *(part.weights for part in parts)]),
+        histories.width,
+    )
+
+
+def soften(targets: Targets, answers: Histories, *, share: float) -> Targets:
     """Give ``share`` of each question's weight to what the teacher answers.
 
     Args:
-        targets: Questions whose ``hidden`` pairs are what was shown; columns are item rows.
-        teacher: Co-occurrence of the training histories.
-        share: Between 0 (taken items alone) and 1 (the teacher alone).
+        targets: What B questions are to find of their own; columns are item rows.
+        answers: The teacher's, one list a question, none of them among the targets.
+        share: Between 0 (the question's own targets alone) and 1 (the teacher alone). A question
+            without targets of its own goes to the teacher whole, one without answers keeps its own.
 
-    Returns:
-        Targets whose weights add up to 1 for each history again.
-
-    Source: knowledge distillation (arXiv 1503.02531); co-occurrence as the teacher is ours.
+    Source: knowledge distillation (arXiv 1503.02531); closed forms as the teacher are ours.
     """
-    questions = int(targets.owners.max()) + 1
-    width = teacher.links.shape[0]
-    shown = sparse.csr_matrix(
-        (
-            teacher.history_scale[targets.hidden_columns.numpy()],
-            (targets.hidden_owners.numpy(), targets.hidden_columns.numpy()),
-        ),
-        shape=(questions, width),
+    asked = np.bincount(targets.owners.numpy(), minlength=len(answers)) > 0
+    shares = np.where(answers.lengths == 0, 0.0, np.where(asked, share, 1.0)).astype(np.float32)
+    kept = targets.weights * torch.from_numpy(1.0 - shares)[targets.owners]
+    owners = answers.owners
+    return replace(
+        targets,
+        owners=torch.cat([targets.owners, as_tensor(owners)]),
+        columns=torch.cat([targets.columns, as_tensor(answers.items)]),
+        weights=torch.cat([kept, torch.from_numpy(answers.weights * shares[owners])]),
     )
-    owners, columns, weights = _answers((shown @ teacher.links).tocsr(), shown)
-    merged = torch.cat([targets.owners, as_tensor(owners)]) * width
-    merged += torch.cat([targets.columns, as_tensor(columns)])
-    said = torch.from_numpy((share * weights).astype(np.float32))
-    keys, place = torch.unique(merged, return_inverse=True)
-    total = torch.zeros(len(keys))
-    total.index_add_(0, place, torch.cat([(1.0 - share) * targets.weights, said]))
-    rows = keys // width
-    # A question the teacher cannot answer keeps the weight of its own targets.
-    whole = torch.zeros(questions).index_add_(0, rows, total)
-    return replace(targets, owners=rows, columns=keys % width, weights=total / whole[rows])
 
 
-def _answers(
-    scores: sparse.csr_matrix, shown: sparse.csr_matrix
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """The best new items of each row, and weights that add up to 1 a row."""
-    owners, columns, weights = [], [], []
-    for row in range(scores.shape[0]):
-        part = slice(scores.indptr[row], scores.indptr[row + 1])
-        known = shown.indices[shown.indptr[row] : shown.indptr[row + 1]]
-        fresh = ~np.isin(scores.indices[part], known)
-        values, items = scores.data[part][fresh], scores.indices[part][fresh]
-        if len(values) > _ANSWERS:
-            best = np.argpartition(-values, _ANSWERS)[:_ANSWERS]
-            values, items = values[best], items[best]
-        sharp = values.astype(np.float64) ** _SHARPNESS
-        if (total := sharp.sum()) > 0:
-            owners.append(np.full(len(items), row))
-            columns.append(items)
-            weights.append(sharp / total)
-    none: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
-    return (
-        np.concatenate(owners + none),
-        np.concatenate(columns + none).astype(np.int64),
-        np.concatenate([*weights, np.zeros(0)]),
-    )
+def _answer(blend: Blend, histories: Histories) -> Histories:
+    def rule_out_known_(scores: NDArray[np.float32]) -> None:
+        scores[histories.owners, histories.items] = -np.inf
+        scores[scores <= 0] = -np.inf
+
+    ranked = blend.propose(histories, rule_out_known_, _ANSWERS).ranked
+    sharp = ranked.scores.astype(np.float64) ** _SHARPNESS
+    total = np.bincount(ranked.owners, weights=sharp, minlength=len(histories))
+    weights = (sharp / total[ranked.owners]).astype(np.float32)
+    return Histories(ranked.items, ranked.offsets, weights, histories.width)

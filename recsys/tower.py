@@ -18,7 +18,6 @@ from torch import Tensor
 
 from ..core import Progress, fingerprint, normalize, silent
 from .bag import BagEncoder
-from .cooccurrence import Cooccurrence
 from .encoder import HistoryEncoder
 from .histories import Histories
 from .lessons import Lessons
@@ -53,14 +52,14 @@ class Tower:
         self,
         histories: Histories,
         *,
-        teacher: Cooccurrence | None = None,
+        answers: Histories | None = None,
         progress: Progress = silent,
     ) -> Tower:
         """Train on what users took; give the tower back.
 
         Args:
             histories: Of the training users; those with one item only are left out.
-            teacher: Co-occurrence of the same histories; see ``teaching.py``.
+            answers: What a teacher answers to them, one list a history; see ``teaching.py``.
             progress: Display of the epochs.
 
         Raises:
@@ -72,7 +71,7 @@ class Tower:
         self.encoder_.begin_(histories, counts)
         self._unit = None
         self.losses_: list[float] = []
-        lessons = Lessons(self.encoder_, self.settings, histories, teacher, self.seed)
+        lessons = Lessons(self.encoder_, self.settings, histories, answers, self.seed)
         for epoch in progress(range(self.settings.epochs), "training the tower"):
             self.losses_.append(lessons.take_epoch(epoch))
         self.encoder_.finish_(histories, self.settings.smoothing)

@@ -30,6 +30,8 @@ class TowerSettings:
         uniform: … mixed with this share of uniform draws.
         correct: Share of log q taken off the logits of drawn candidates in training, 0 to 1.
         teacher_share: Share of each answer that a teacher gives where there is one; ``"bag"`` only.
+        whole: Share of the histories that are shown whole where there is a teacher, who then gives
+            all of the answer; of the others, half is shown. ``"bag"`` only.
         smoothing: How much of its neighbours' vectors each item takes on after the training;
             ``"bag"`` only.
         popularity_exponent: Popularity the vectors need not say: 0 keeps it in the score
@@ -50,6 +52,7 @@ class TowerSettings:
     uniform: float = 0.1
     correct: float = 1.0
     teacher_share: float = 0.8
+    whole: float = 0.5
     smoothing: float = 0.0
     popularity_exponent: float = 0.0
 
@@ -68,6 +71,7 @@ class TowerSettings:
             "uniform": 0 <= self.uniform <= 1,
             "correct": 0 <= self.correct <= 1,
             "teacher_share": 0 <= self.teacher_share <= 1,
+            "whole": 0 <= self.whole <= 1,
             "smoothing": self.smoothing >= 0,
         }
         wrong = [f"{name}={getattr(self, name)!r}" for name, fine in right.items() if not fine]

@@ -18,8 +18,9 @@ from ..core import Progress, Table, silent
 from .cooccurrence import Cooccurrence, CooccurrenceSettings
 from .interactions import Interactions
 from .linear import LinearItems, LinearSettings
-from .sources import Source
+from .sources import Blend, Source
 from .spectral import SpectralItems, SpectralSettings
+from .teaching import ask_teacher
 from .tower import Tower
 from .tower_settings import TowerSettings
 from .trial import Found, Trial
@@ -137,7 +138,8 @@ def choose_settings(
     if linear is not None and trial.inner.width <= linear.most_items:
         rows += blend.try_(LinearItems(trial.inner, linear))
     if tower is not None:
-        learned = Tower(tower, seed=seed).fit(trial.inner, teacher=links, progress=progress)
+        answers = ask_teacher(blend.so_far, trial.inner, progress=progress)
+        learned = Tower(tower, seed=seed).fit(trial.inner, answers=answers, progress=progress)
         rows += blend.try_(learned)
     weights = dict(blend.weights)
     return Choice(
@@ -158,6 +160,11 @@ class _Blending:
         self.trial = trial
         self.sources: dict[str, Source] = {first.name: first}
         self.weights: dict[str, float] = {first.name: 1.0}
+
+    @property
+    def so_far(self) -> Blend:
+        """The sources that were taken in, weighed as they were."""
+        return Blend(list(self.sources.values()), self.weights, {})
 
     def try_(self, further: Source) -> list[tuple[str, float, float]]:
         """Take a further source in with its best weight, if that is not 0; tell all trials."""
