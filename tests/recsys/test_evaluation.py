@@ -97,7 +97,15 @@ def test_items_nobody_knew_are_misses_and_their_share_is_told() -> None:
     assert judged.mean("recall_cold") == 0.0
 
 
+def test_a_list_of_items_nobody_knows_is_judged_like_any_other() -> None:
+    # case RecBole #2194
+    judged = evaluate(listed([(1, 77), (1, 1)]), table([(1, 1)]), train=table([(2, 1)]), k=2)
+    assert judged.mean("recall") == 1.0
+    assert all(np.isnan(value) or 0 <= value <= 1 for value in judged.summary.values())
+
+
 def test_a_user_without_candidates_counts_as_zero() -> None:
+    # case recommenders #768: whoever is judged, all test users count
     judged = evaluate(listed([(1, 1)]), table([(1, 1), (2, 1)]), train=table([(3, 1)]), k=5)
     assert judged.mean("recall") == 0.5
 

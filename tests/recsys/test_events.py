@@ -30,6 +30,8 @@ from likewise.recsys import (
     read_events,
     read_matrix,
 )
+from likewise.recsys.ranking import Ranked
+from likewise.recsys.trial import measure_lists
 from scipy import sparse
 
 from tests.recsys.planted import random_events
@@ -175,6 +177,20 @@ def test_histories_run_from_the_oldest_event_to_the_latest() -> None:
     known = Interactions.read(table)
     (history,) = known.histories
     assert known.items.ids_of(history).to_list() == ["a", "b", "c"]
+
+
+def test_a_catalogue_wider_than_32_bits_does_not_wrap_around() -> None:
+    # case implicit #360, #86, #380, PR 599; lkpy #714
+    wide = 2**33
+    histories = Histories.of([[wide - 1, 7], [2**31 + 5]], width=wide)
+    assert histories.matrix.indices.dtype == np.int64
+    assert histories.matrix.indices.tolist() == [7, wide - 1, 2**31 + 5]
+    assert [one.tolist() for one in histories.take(np.array([1, 0]))] == [
+        [2**31 + 5],
+        [wide - 1, 7],
+    ]
+    ranked = Ranked(np.array([0, 2, 3]), np.array([7, 8, 2**31 + 5]), np.ones(3, dtype=np.float32))
+    assert measure_lists(ranked, histories, k=2)[0].tolist() == [0.5, 1.0]
 
 
 @given(st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=5), st.integers(1, 4))

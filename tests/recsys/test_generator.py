@@ -104,6 +104,19 @@ def test_an_empty_session_and_one_of_unknown_items_get_an_empty_list(
     assert again["item_id"].to_list() == frame["item_id"].to_list()
 
 
+def test_sessions_with_filters_are_answered_in_one_batch_as_one_by_one(
+    generator: CandidateGenerator,
+) -> None:
+    # case recsys#13
+    sessions = [["i00", "i02"], ["i01"], ["i04", "i06", "i08"]]
+    together = generator.recommend_sessions(sessions, k=4, exclude=["i10", "i03"])
+    for number, session in enumerate(sessions):
+        alone = generator.recommend_sessions([session], k=4, exclude=["i10", "i03"])
+        part = together.filter(pl.col("session_id") == number)
+        assert part["item_id"].to_list() == alone["item_id"].to_list()
+    assert not set(together["item_id"]) & {"i10", "i03"}
+
+
 def test_users_can_be_answered_by_events_given_with_the_request(
     generator: CandidateGenerator,
 ) -> None:

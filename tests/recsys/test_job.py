@@ -111,6 +111,27 @@ def test_ids_spread_evenly_and_the_same_everywhere() -> None:
     assert shard_of(numbers.cast(pl.Int32), 8).tolist() == shard_of(numbers, 8).tolist()
 
 
+def test_two_users_whose_hashes_collide_stay_two_users(tmp_path: Path) -> None:
+    # case Spark 1393: these two have the same CRC-32
+    names = pl.Series("user_id", ["plumless", "buckeroo"])
+    assert len(set(shard_of(names, 1 << 30).tolist())) == 1
+    events = pl.DataFrame(
+        {
+            "user_id": ["plumless", "plumless", "buckeroo", "buckeroo", "z", "z", "z"],
+            "item_id": ["a", "b", "c", "b", "a", "b", "c"],
+        }
+    )
+    events.write_parquet(tmp_path / "events.parquet")
+    model = CandidateGenerator(tower=None).fit(events)
+    for name, histories in (("stored", None), ("given", tmp_path / "events.parquet")):
+        run_job(model, tmp_path / name, histories=histories, settings=JobSettings(k=2, shards=3))
+        listed = pl.read_parquet(tmp_path / name / "candidates" / "*.parquet")
+        assert set(listed.select("user_id", "item_id").rows()) == {
+            ("plumless", "c"),
+            ("buckeroo", "a"),
+        }
+
+
 def test_a_worker_answers_batches_from_a_bundle(
     generator: CandidateGenerator, tmp_path: Path
 ) -> None:

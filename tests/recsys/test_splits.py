@@ -73,6 +73,7 @@ def test_the_same_seed_gives_the_same_split() -> None:
 
 
 def test_a_share_is_rounded_down_so_short_histories_stay_whole() -> None:
+    # case RecBole #1005
     split = hold_out_share(random_events(1), 0.2)
     events = random_events(1).unique()
     held = split.test.group_by("user_id").len().sort("user_id")
