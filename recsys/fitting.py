@@ -237,13 +237,11 @@ def _teach(
     sources = [source for source in known if source is not None]
     if tower.kind != "bag" or not tower.teacher_share or not sources:
         return None
-    # Those that the blend does not count, as where the tower answers alone, teach evenly.
-    counted = {source.name: weights.get(source.name, 0.0) for source in sources}
-    if not any(counted.values()):
-        counted = dict.fromkeys(counted, 1.0)
-    return ask_teacher(
-        Blend(sources, counted, {}), fitted.interactions.histories, progress=progress
-    )
+    blend = Blend.of_those_there(sources, weights, {})
+    if not any(blend.weights.values()):
+        # Where the tower answers alone, nothing says how to weigh its teachers: evenly.
+        blend = Blend(sources, {source.name: 1.0 for source in sources}, {})
+    return ask_teacher(blend, fitted.interactions.histories, progress=progress)
 
 
 def _learn_content(

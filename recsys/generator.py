@@ -18,14 +18,14 @@ from ..core import Progress, silent
 from .answering import Answerer, Request
 from .candidates import Candidates
 from .content import ContentSettings, read_items
-from .events import Events, like_native, read_events
+from .events import Events, like_native
 from .filters import Filters, ItemRule, Rule
 from .fitting import fit_sources
 from .histories import Histories
-from .interactions import Interactions, Merge, merge_events
+from .interactions import Interactions, Merge
 from .policy import OnUnknown, admit
 from .related import items_alike, items_together
-from .sessions import read_sessions
+from .sessions import read_sessions, read_visitors
 from .settings import (
     USUAL_CONTENT,
     USUAL_TOWER,
@@ -38,7 +38,7 @@ from .settings import (
 from .sources import Blend, Source
 from .storage import load_generator, save_generator
 from .tower_settings import TowerSettings
-from .vocabulary import Ids, Vocabulary, as_id_series
+from .vocabulary import Ids, as_id_series
 
 
 class CandidateGenerator:
@@ -218,13 +218,10 @@ class CandidateGenerator:
             hide_seen: Whether the items of these events are left out.
             columns: Our column name to yours.
         """
-        table = read_events(events, columns)
-        users = Vocabulary.of_column(table["user_id"])
         items = self.interactions_.items
-        known = table.filter(pl.Series(items.rows_of(table["item_id"]) >= 0))
-        histories = merge_events(known, users, items, self.settings.merge)
+        asked, histories = read_visitors(events, items, self.settings.merge, columns)
         filters = self.filters(exclude, include, hide_seen=hide_seen)
-        return self._answerer().answer(Request(users.ids, histories, filters, k, fallback=False))
+        return self._answerer().answer(Request(asked, histories, filters, k, fallback=False))
 
     def recommend_sessions(
         self,
@@ -298,11 +295,8 @@ class CandidateGenerator:
         )
 
     def _answerer(self) -> Answerer:
-        present = self.sources_
-        blend = Blend(
-            sources=list(present.values()),
-            weights={name: w for name, w in self.settings.weights.items() if name in present},
-            quotas={name: q for name, q in self.settings.quotas.items() if name in present},
+        blend = Blend.of_those_there(
+            self.sources_.values(), self.settings.weights, self.settings.quotas
         )
-        known = self.interactions_
-        return Answerer(known.items, blend, self.fitted_.popularity, self.native_)
+        items = self.interactions_.items
+        return Answerer(items, blend, self.fitted_.popularity, self.native_)

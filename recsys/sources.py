@@ -8,7 +8,7 @@ weighed. Quotas reserve places for a source that would never win by score, such 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -58,6 +58,19 @@ class Blend:
             raise SettingError(
                 f"there is no source {', '.join(strange)}; there are {', '.join(sorted(known))}"
             )
+
+    @classmethod
+    def of_those_there(
+        cls, sources: Iterable[Source], weights: Mapping[str, float], quotas: Mapping[str, int]
+    ) -> Blend:
+        """Blend the sources there are; weights and quotas of others are left out."""
+        present = list(sources)
+        names = {source.name for source in present}
+        return cls(
+            present,
+            {name: weight for name, weight in weights.items() if name in names},
+            {name: quota for name, quota in quotas.items() if name in names},
+        )
 
     def propose(self, histories: Histories, rule_out_: RuleOut, k: int) -> Proposal:
         """Rank all items for B histories.

@@ -38,54 +38,22 @@ _VIEWS = ("crowd", "drift")
 
 def save_generator(generator: CandidateGenerator, path: str | PathLike[str]) -> None:
     """Save a fitted generator as one folder, all or nothing."""
-    interactions, histories = generator.interactions_, generator.interactions_.histories
-    tensors: dict[str, Any] = {
-        "histories.items": histories.items,
-        "histories.offsets": histories.offsets,
-        "histories.weights": histories.weights,
-    }
-    if generator.fitted_.linear is not None:
-        tensors["linear.weights"] = generator.fitted_.linear.weights
     fitted = generator.fitted_
-    if fitted.spectral is not None:
-        for view in _VIEWS:
-            parts = vars(getattr(fitted.spectral, view))
-            tensors |= {f"spectral.{view}.{name}": part for name, part in parts.items()}
-    reports: dict[str, Mapping[str, Any]] = {}
-    tower, links = fitted.tower, fitted.cooccurrence
-    if tower is not None:
-        tensors |= {f"{_TOWER}{name}": value for name, value in tower.state().items()}
-        reports["training"] = {
-            "fingerprint": tower.fingerprint_,
-            "losses": tower.losses_,
-            "seconds": tower.seconds_,
-        }
-    content: dict[str, Any] | None = None
-    if fitted.content is not None and fitted.content_map is not None:
-        content = fitted.content.state()
-        tensors["content.rarity"] = fitted.content.rarity_
-        tensors["content.weights"] = fitted.content_map.weights
-        tensors["content.vectors"] = fitted.content_vectors
-        reports["content"] = {
-            "ridge": fitted.content_map.ridge,
-            "agreement": fitted.content_map.agreement,
-        }
-    settings = asdict(generator.settings)
-    # What was chosen is kept, so that loading chooses nothing.
-    settings["cooccurrence"] = None if links is None else asdict(links.settings)
-    spectral = fitted.spectral
-    settings["spectral"] = None if spectral is None else asdict(spectral.settings)
-    settings["linear"] = None if fitted.linear is None else asdict(fitted.linear.settings)
+    known, content = fitted.interactions, fitted.content
     save_bundle(
         path,
         kind=KIND,
-        config={"settings": settings, "ordered": interactions.ordered, "content": content},
-        tensors=tensors,
-        tables={
-            "users": pl.DataFrame({"user_id": interactions.users.ids}),
-            "items": pl.DataFrame({"item_id": interactions.items.ids}),
+        config={
+            "settings": _tell_settings(generator),
+            "ordered": known.ordered,
+            "content": None if content is None else content.state(),
         },
-        reports=reports,
+        tensors=_tell_tensors(fitted),
+        tables={
+            "users": pl.DataFrame({"user_id": known.users.ids}),
+            "items": pl.DataFrame({"item_id": known.items.ids}),
+        },
+        reports=_tell_reports(fitted),
         fingerprint=generator.fingerprint,
     )
 
@@ -130,6 +98,57 @@ def load_generator(path: str | PathLike[str]) -> CandidateGenerator:
     if bundle.config["content"] is not None:
         _read_content(bundle, fitted, generator.settings.content)
     return generator
+
+
+def _tell_settings(generator: CandidateGenerator) -> dict[str, Any]:
+    """The settings, with what was chosen in place of ``"choose"``: loading chooses nothing."""
+    fitted = generator.fitted_
+    chosen = {
+        "cooccurrence": fitted.cooccurrence,
+        "spectral": fitted.spectral,
+        "linear": fitted.linear,
+    }
+    return asdict(generator.settings) | {
+        name: None if source is None else asdict(source.settings) for name, source in chosen.items()
+    }
+
+
+def _tell_tensors(fitted: Fitted) -> dict[str, Any]:
+    histories = fitted.interactions.histories
+    tensors: dict[str, Any] = {
+        "histories.items": histories.items,
+        "histories.offsets": histories.offsets,
+        "histories.weights": histories.weights,
+    }
+    if fitted.linear is not None:
+        tensors["linear.weights"] = fitted.linear.weights
+    if fitted.spectral is not None:
+        for view in _VIEWS:
+            parts = vars(getattr(fitted.spectral, view))
+            tensors |= {f"spectral.{view}.{name}": part for name, part in parts.items()}
+    if fitted.tower is not None:
+        tensors |= {f"{_TOWER}{name}": value for name, value in fitted.tower.state().items()}
+    if fitted.content is not None and fitted.content_map is not None:
+        tensors["content.rarity"] = fitted.content.rarity_
+        tensors["content.weights"] = fitted.content_map.weights
+        tensors["content.vectors"] = fitted.content_vectors
+    return tensors
+
+
+def _tell_reports(fitted: Fitted) -> dict[str, Mapping[str, Any]]:
+    reports: dict[str, Mapping[str, Any]] = {}
+    if fitted.tower is not None:
+        reports["training"] = {
+            "fingerprint": fitted.tower.fingerprint_,
+            "losses": fitted.tower.losses_,
+            "seconds": fitted.tower.seconds_,
+        }
+    if fitted.content_map is not None:
+        reports["content"] = {
+            "ridge": fitted.content_map.ridge,
+            "agreement": fitted.content_map.agreement,
+        }
+    return reports
 
 
 def _read_interactions(bundle: Bundle) -> Interactions:
