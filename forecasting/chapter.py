@@ -1,7 +1,8 @@
 """The demo's chapter on forecasting: a year of a retailer's hours, told by what came before.
 
-In: nothing but the data package. Out: a chapter with one table (retrieval beside four baselines
-over rolling origins), one forecast with its interval, and the episodes it is made of.
+In: nothing but the data package. Out: a chapter with one table (retrieval, alone and blended,
+beside four baselines over rolling origins), one forecast with its interval, and the episodes it is
+made of.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..core import Block, Chapter, Heading, Note, Progress, Text
 from .backtest import Backtest, backtest
+from .blend import Blend
 from .episodes import explain_origin
 from .forecast import Forecast
 from .naive import Repeat, SeasonalNaive
@@ -32,11 +34,14 @@ SHOWN = "Produce"
 def tell(progress: Progress) -> Chapter:
     """Backtest on the retailer's hours and show the last forecast with its episodes."""
     frame = load_baskets()
+    retrieval = RetrievalForecaster(HORIZON, LOOKBACK, neighbours=NEIGHBOURS, alias="Retrieval")
+    ridge = DirectRidge(HORIZON, LOOKBACK, alias="Ridge (direct)")
     result = backtest(
         frame,
         [
-            RetrievalForecaster(HORIZON, LOOKBACK, neighbours=NEIGHBOURS, alias="Retrieval"),
-            DirectRidge(HORIZON, LOOKBACK, alias="Ridge (direct)"),
+            Blend([retrieval, ridge], alias="Blend of both"),
+            retrieval,
+            ridge,
             WindowNeighbours(HORIZON, LOOKBACK, alias="Raw windows"),
             SeasonalNaive(HORIZON, WEEK, alias="Last week"),
             Repeat(HORIZON, alias="Last value"),

@@ -27,6 +27,7 @@ from likewise.forecasting import (
 from likewise.forecasting.effects import choose_effects
 from likewise.forecasting.holdout import hold_out
 from likewise.forecasting.origins import latest_origins
+from likewise.forecasting.retail import load_promoted
 
 from tests.forecasting.planted import HORIZON, LOOKBACK, as_pandas, forecasts_at, wave
 
@@ -356,3 +357,14 @@ def test_series_are_matched_by_a_column_of_theirs() -> None:
         series_labels(changing, "kind")
     with pytest.raises(ColumnError, match="no column 'sort'"):
         series_labels(frame, "sort")
+
+
+def test_real_promotions_are_worth_knowing() -> None:
+    frame = load_promoted(60)
+    assert frame.group_by("unique_id").len()["len"].unique().to_list() == [52]
+    assert frame.select(pl.min_horizontal("y", "display", "mailer").min()).item() == 0
+    ridge = DirectRidge(2, 12, alias="blind")
+    models = [ridge, WithCovariates(ridge, ["display", "mailer"], alias="knowing")]
+    result = backtest(frame, models, horizon=2, n_windows=10, step_size=1)
+    mase = dict(result.scores().select("model", "mase").rows())
+    assert mase["knowing"] < 0.95 * mase["blind"]
