@@ -1,8 +1,9 @@
 from .adapters import WindowRegressor, boosted_trees
-from .backtest import Backtest, backtest, rolling_cutoffs
+from .backtest import Backtest, backtest
 from .blend import Blend
 from .blend_explanation import BlendExplanation
 from .calibration import Calibration
+from .cutoffs import rolling_cutoffs
 from .episodes import Episode, Explanation
 from .files import read_file
 from .forecast import Forecast

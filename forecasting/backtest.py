@@ -10,22 +10,22 @@ themselves (an index grows under a time mask, nothing is rebuilt), never behind.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from ..core import LeakError, Progress, SettingError, TooFewRows, silent
+from ..core import LeakError, Progress, SettingError, silent
 from .calibration import check_levels
+from .cutoffs import judge, rolling_cutoffs, stops, turns
 from .forecast import Forecast, forecast_columns, join_forecasts
 from .frames import Gaps, read_frame
 from .frequency import Frequency
 from .holdout import batches
 from .model import Forecaster
-from .origins import Origins, complete, futures, origins_at, pasts
+from .origins import Origins, futures
 from .panel import Panel, Values
 from .scores import score_table
 from .units import Steps
@@ -131,19 +131,18 @@ def backtest(
         raise SettingError(f"input_size starts at 1, found {input_size}")
     cutoffs = rolling_cutoffs(panel, horizon, n_windows, step_size, start)
     lookback = max(model.lookback for model in models)
-    origins, skipped = _judge(panel, cutoffs, lookback, horizon)
+    origins, skipped = judge(panel, cutoffs, lookback, horizon)
 
     parts: dict[str, list[Forecast]] = {model.alias: [] for model in models}
     manifest: list[dict[str, Any]] = []
     fitted: dict[str, Forecaster] = {}
-    turns = list(_turns(cutoffs, refit_every))
-    jobs = [(turn, model) for turn in turns for model in models]
+    jobs = [(turn, model) for turn in turns(cutoffs, refit_every) for model in models]
     for turn, model in progress(jobs, "backtest", len(jobs)):
         here = origins[np.flatnonzero(np.isin(origins.steps, turn))]
         if not len(here):
             continue
         walker = copy.deepcopy(model).fit_panel(_seen(panel, int(turn[0]), input_size))
-        for stop in _stops(turn, input_size):
+        for stop in stops(turn, input_size):
             there = here[np.flatnonzero(np.isin(here.steps, stop))]
             if not len(there):
                 continue
@@ -165,52 +164,6 @@ def backtest(
     )
 
 
-def rolling_cutoffs(
-    panel: Panel,
-    horizon: int,
-    n_windows: int | None = None,
-    step_size: int | None = None,
-    start: Any = None,
-) -> Steps:
-    """Cutoffs in calendar steps, ascending; the last leaves exactly H steps of the panel.
-
-    Args:
-        panel: The data.
-        horizon: H.
-        n_windows: How many; None for 1.
-        step_size: Steps between them; None for H.
-        start: The earliest, as a stamp; then as many as fit.
-
-    Raises:
-        SettingError: Both or none can be met, or a cutoff lies before the data.
-    """
-    step_size = horizon if step_size is None else step_size
-    last = int(panel.end_steps.max()) - horizon
-    first_known = int(panel.starts.min())
-    if step_size < 1 or (n_windows is not None and n_windows < 1):
-        raise SettingError(f"step_size and n_windows start at 1, found {step_size} and {n_windows}")
-    if start is not None:
-        if n_windows is not None:
-            raise SettingError(
-                "give either start or n_windows, not both: one follows from the other"
-            )
-        first = int(panel.steps([start])[0])
-        if not first_known <= first <= last:
-            raise SettingError(
-                f"start {start} leaves no cutoff with {horizon} rows behind it; the data runs from "
-                f"{panel.stamps(np.array([first_known]))[0]}"
-            )
-        return np.arange(last, first - 1, -step_size)[::-1].copy()
-    count = n_windows or 1
-    first = last - (count - 1) * step_size
-    if first < first_known:
-        most = max(0, (last - first_known) // step_size + 1)
-        raise SettingError(
-            f"{count} windows of step {step_size} reach back before the data; at most {most} fit"
-        )
-    return np.arange(first, last + 1, step_size)
-
-
 def _check_models(models: Sequence[Forecaster], horizon: int) -> None:
     if not models:
         raise SettingError("a backtest needs at least one model")
@@ -221,69 +174,6 @@ def _check_models(models: Sequence[Forecaster], horizon: int) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise SettingError(f"two models are called {', '.join(twice)}; give each its own alias")
-
-
-def _judge(
-    panel: Panel, cutoffs: Steps, lookback: int, horizon: int
-) -> tuple[Origins, pl.DataFrame]:
-    """Origins every model can start from and whose truth is known; the others with a reason."""
-    origins = origins_at(panel, cutoffs)
-    shape = (0, 2)
-    flags = np.concatenate(
-        [np.zeros(shape, dtype=bool)]
-        + [
-            np.column_stack(
-                [complete(pasts(panel, part, lookback)), complete(futures(panel, part, horizon))]
-            )
-            for part in batches(origins, _BATCH)
-        ]
-    )
-    keep: NDArray[np.bool_] = np.logical_and(flags[:, 0], flags[:, 1])
-    reasons = np.where(
-        flags[:, 0],
-        f"not all of the {horizon} rows behind it are known",
-        f"not all of the {lookback} rows up to it are there",
-    )
-    unjudged = origins[np.flatnonzero(~keep)]
-    skipped = pl.DataFrame(
-        {
-            panel.schema.id_col: panel.labels(unjudged.series),
-            "cutoff": panel.stamps(unjudged.steps),
-            "reason": pl.Series(reasons[~keep].tolist(), dtype=pl.String),
-        }
-    )
-    absent = np.setdiff1d(np.arange(len(panel)), origins.series)
-    if len(absent):
-        none = pl.DataFrame(
-            {
-                panel.schema.id_col: panel.labels(absent),
-                "cutoff": pl.Series([None] * len(absent), dtype=skipped["cutoff"].dtype),
-                "reason": ["no cutoff falls inside this series"] * len(absent),
-            }
-        )
-        skipped = pl.concat([skipped, none])
-    if not keep.any():
-        raise TooFewRows(
-            f"none of {len(origins)} origins has {lookback} complete rows before and {horizon} "
-            "known rows behind it; shorten the lookback or the horizon, ask for fewer windows, or "
-            "close the gaps"
-        )
-    return origins[keep], skipped
-
-
-def _turns(cutoffs: Steps, refit_every: int | None) -> Iterator[Steps]:
-    if refit_every is not None and refit_every < 1:
-        raise SettingError(f"refit_every starts at 1, found {refit_every}")
-    length = refit_every or len(cutoffs)
-    for start in range(0, len(cutoffs), length):
-        yield cutoffs[start : start + length]
-
-
-def _stops(turn: Steps, input_size: int | None) -> list[Steps]:
-    """Cutoffs that share one index: all of a turn, or each alone where history slides."""
-    if input_size is None:
-        return [turn]
-    return [turn[place : place + 1] for place in range(len(turn))]
 
 
 def _seen(panel: Panel, cutoff: int, input_size: int | None) -> Panel:

@@ -108,7 +108,8 @@ def test_numbers_do_not_depend_on_the_batch(batch: int, monkeypatch: pytest.Monk
     )
     whole = run()
     # The front door shows the function of this name; the module is behind it.
-    monkeypatch.setattr(sys.modules["likewise.forecasting.backtest"], "_BATCH", batch)
+    for module in ("backtest", "cutoffs"):
+        monkeypatch.setattr(sys.modules[f"likewise.forecasting.{module}"], "_BATCH", batch)
     parts = run()
     assert len(parts.origins) == 62
     for alias, forecast in whole.forecasts.items():

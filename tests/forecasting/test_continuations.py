@@ -11,6 +11,7 @@ import pytest
 from likewise.core import LeakError, StaleIndex
 from likewise.forecasting import Normaliser, RetrievalForecaster
 from likewise.forecasting import continuations as continuations_module
+from likewise.forecasting import memory as memory_module
 from likewise.forecasting.continuations import ContinuationIndex
 from likewise.forecasting.embeddings import RawEmbedding
 from likewise.forecasting.kernels import Relative, Softmax
@@ -63,7 +64,7 @@ def test_forecasts_are_those_of_the_slow_twin(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Odd blocks and chunks, so that their seams lie everywhere.
-    monkeypatch.setattr(continuations_module, "_BLOCK", 13)
+    monkeypatch.setattr(memory_module, "_BLOCK", 13)
     monkeypatch.setattr(continuations_module, "_TILE", 11)
     monkeypatch.setattr(continuations_module, "_QUERIES", 3)
     panel = panel_of(SERIES)
