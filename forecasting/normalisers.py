@@ -74,15 +74,17 @@ class Normaliser:
             return np.zeros(len(pasts)), np.ones(len(pasts))
         if self.kind == "last":
             return _last(pasts), deviations
-        means, spreads = _moments(pasts)
+        means = _means(pasts)
         if self.kind == "mean":
             return means, deviations
         smallest = self.floor * deviations
-        return means, np.clip(spreads, smallest, self.cap * smallest)
+        return means, np.clip(_spreads(pasts, means), smallest, self.cap * smallest)
 
     def apply(self, windows: Values, base: Values, scale: Values) -> Values:
         """Pasts or continuations in units of their window, [B, L] or [B, H]."""
-        return (windows - base[:, None]) / scale[:, None]
+        units: Values = windows - base[:, None]
+        units /= scale[:, None]
+        return units
 
     def undo(self, units: Values, base: Values, scale: Values) -> Values:
         """Continuations in units of the target, at this base and scale, [B, H]."""
@@ -148,17 +150,27 @@ def _sums(panel: Panel, values: NDArray[np.float64] | NDArray[np.bool_]) -> Valu
     return sums
 
 
-def _moments(windows: Values) -> tuple[Values, Values]:
-    """Mean and deviation of the values that are there, NaN and NaN where none is."""
+def _means(windows: Values) -> Values:
+    """Mean of the values that are there, NaN where none is."""
     missing = np.isnan(windows)
     if not missing.any():
-        return windows.mean(axis=1), windows.std(axis=1)
+        means: Values = windows.mean(axis=1)
+        return means
     counts = (~missing).sum(axis=1)
-    known = np.where(counts > 0, 1.0, np.nan)
-    counts = np.maximum(counts, 1)
-    means = np.where(missing, 0.0, windows).sum(axis=1) / counts * known
+    sums = np.where(missing, 0.0, windows).sum(axis=1)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def _spreads(windows: Values, means: Values) -> Values:
+    """Deviation of the values that are there from their mean, NaN where none is."""
+    missing = np.isnan(windows)
+    if not missing.any():
+        spreads: Values = windows.std(axis=1)
+        return spreads
+    counts = (~missing).sum(axis=1)
     centred = np.where(missing, 0.0, windows - means[:, None])
-    return means, np.sqrt((centred**2).sum(axis=1) / counts) * known
+    variances = (centred**2).sum(axis=1) / np.maximum(counts, 1)
+    return np.where(counts > 0, np.sqrt(variances), np.nan)
 
 
 def _last(windows: Values) -> Values:
