@@ -72,13 +72,13 @@ class BagEncoder(HistoryEncoder):
             kept.copy_(torch.from_numpy(unit + np.float32(smoothing) * near))
 
     def ask(
-        self, histories: Histories, generator: np.random.Generator, whole: NDArray[np.bool_]
+        self, histories: Histories, generator: np.random.Generator, shares: NDArray[np.float64]
     ) -> Asked:
-        """Show a random half of each history, or all of it, and ask for what is not shown."""
+        """Show a random share of each history, at least one item, and ask for the others."""
         owners, lengths = histories.owners, histories.lengths
         order = np.lexsort((generator.random(len(owners)), owners))
         place = np.arange(len(owners)) - histories.offsets[:-1][owners]
-        shown = place < np.where(whole, lengths, np.maximum(1, lengths // 2))[owners]
+        shown = place < np.maximum(1, np.floor(shares * lengths))[owners]
         items = histories.items[order]
         half = np.bincount(owners[shown], minlength=len(histories))
         offsets = np.concatenate([[0], np.cumsum(half)])[:-1]

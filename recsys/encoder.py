@@ -45,15 +45,15 @@ class HistoryEncoder(nn.Module, ABC):
 
     @abstractmethod
     def ask(
-        self, histories: Histories, generator: np.random.Generator, whole: NDArray[np.bool_]
+        self, histories: Histories, generator: np.random.Generator, shares: NDArray[np.float64]
     ) -> Asked:
         """Cut training questions from histories: what is shown, and what is to be found.
 
         Args:
             histories: B of them.
             generator: The only randomness.
-            whole: bool [B], those a teacher has answers to, which are shown whole; only where
-                ``teachable``.
+            shares: float64 [B], how much of each history is shown, in (0, 1]; one that is shown
+                whole has nothing of its own to find. Only where ``teachable``.
         """
 
     @abstractmethod

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..core import NonFiniteError, derive_seed
@@ -21,6 +22,8 @@ from .sampling import Sampling, draw_candidates
 from .softmax import softmax_loss
 from .teaching import soften
 from .tower_settings import TowerSettings
+
+_HALF = 0.5
 
 
 class Lessons:
@@ -88,12 +91,12 @@ class Lessons:
     def _loss(self, rows: Rows, generator: np.random.Generator) -> Tensor:
         settings, prior = self.settings, self.prior
         answers = None if self.answers is None else self.answers.take(rows)
-        whole = np.zeros(len(rows), dtype=bool)
+        shares = np.full(len(rows), _HALF)
         if answers is not None:
-            whole = (generator.random(len(rows)) < settings.whole) & (answers.lengths > 0)
+            shares = _draw_shares(answers.lengths > 0, settings.whole, generator)
         with torch.random.fork_rng():
             torch.manual_seed(int(generator.integers(2**62)))
-            asked = self.encoder.ask(self.histories.take(rows), generator, whole)
+            asked = self.encoder.ask(self.histories.take(rows), generator, shares)
         targets, log_q = asked.targets, None
         if answers is not None:
             targets = soften(targets, answers, share=settings.teacher_share)
@@ -112,6 +115,16 @@ class Lessons:
             log_q=log_q,
             prior=prior if settings.popularity_exponent else None,
         )
+
+
+def _draw_shares(
+    taught: NDArray[np.bool_], whole: float, generator: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw how much of each history is shown: all or anything from half on, half if not taught."""
+    shares = np.where(
+        generator.random(len(taught)) < whole, 1.0, generator.uniform(_HALF, 1.0, len(taught))
+    )
+    return np.where(taught, shares, _HALF)
 
 
 def _rate_at(step: int, total: int, peak: float) -> float:

@@ -61,10 +61,10 @@ class SequenceEncoder(HistoryEncoder):
         del histories, counts
 
     def ask(
-        self, histories: Histories, generator: np.random.Generator, whole: NDArray[np.bool_]
+        self, histories: Histories, generator: np.random.Generator, shares: NDArray[np.float64]
     ) -> Asked:
         """Ask after every item of a history for the one that followed."""
-        del generator, whole
+        del generator, shares
         recent = histories.recent(self.longest + 1)
         lengths = recent.lengths - 1
         first = np.ones(len(recent.items), dtype=bool)

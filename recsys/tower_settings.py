@@ -31,7 +31,7 @@ class TowerSettings:
         correct: Share of log q taken off the logits of drawn candidates in training, 0 to 1.
         teacher_share: Share of each answer that a teacher gives where there is one; ``"bag"`` only.
         whole: Share of the histories that are shown whole where there is a teacher, who then gives
-            all of the answer; of the others, half is shown. ``"bag"`` only.
+            all of the answer; of the others, half or more is shown. ``"bag"`` only.
         smoothing: How much of its neighbours' vectors each item takes on after the training;
             ``"bag"`` only.
         popularity_exponent: Popularity the vectors need not say: 0 keeps it in the score

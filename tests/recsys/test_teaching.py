@@ -67,9 +67,9 @@ def test_answers_share_each_question_with_its_own_targets() -> None:
     }
 
 
-def test_a_history_is_shown_by_half_or_whole() -> None:
+def test_as_much_of_a_history_is_shown_as_is_asked_and_the_rest_is_to_be_found() -> None:
     histories = Histories.of([[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]], width=12)
-    asked = BagEncoder(12, 4).ask(histories, np.random.default_rng(0), np.array([False, True]))
+    asked = BagEncoder(12, 4).ask(histories, np.random.default_rng(0), np.array([0.5, 1.0]))
     assert np.bincount(asked.targets.hidden_owners).tolist() == [3, 6]
     assert asked.targets.owners.tolist() == [0, 0, 0]
     assert set(asked.targets.hidden_columns.tolist()) | set(asked.targets.columns.tolist()) == set(
