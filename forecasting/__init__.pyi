@@ -4,7 +4,7 @@ from .blend import Blend
 from .blend_explanation import BlendExplanation
 from .calibration import Calibration
 from .cutoffs import rolling_cutoffs
-from .episodes import Episode, Explanation
+from .explanation import Episode, Explanation
 from .files import read_file
 from .forecast import Forecast
 from .frames import Gaps, read_frame

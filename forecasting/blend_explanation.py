@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .episodes import Explanation
+from .explanation import Explanation
 from .panel import Values
 
 

@@ -72,6 +72,8 @@ def try_all(
                 Trial(index.recipe, index.embedding, kernel, level, error)
                 for level, error in errors.items()
             ]
+        # Let go of it before the next one is made: a large history does not fit twice.
+        del index
     return sorted(trials, key=lambda trial: trial.error)
 
 

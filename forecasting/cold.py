@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..core import SettingError
 from .continuations import ContinuationIndex
-from .episodes import Episode, Explanation
+from .explanation import Episode, Explanation
 from .holdout import slices
 from .normalisers import Normaliser, deviation
 from .origins import Origins, pasts

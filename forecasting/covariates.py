@@ -2,15 +2,15 @@
 
 In: number columns of a long frame whose rows may go on behind the last target. Out: a table that a
 panel carries along, read by series and step. A column is known ahead because the caller says so;
-whoever stands at an origin reads the H steps behind it, through :meth:`Covariates.ahead`, and
-nothing farther.
+whoever stands at an origin reads the H steps behind it, through :func:`known_ahead`, and nothing
+farther.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -22,9 +22,7 @@ from .columns import to_polars
 from .faults import Faults
 from .units import Steps
 
-if TYPE_CHECKING:
-    from .origins import Origins
-    from .panel import Panel, Values
+Table = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,24 +37,7 @@ class Covariates:
 
     names: tuple[str, ...] = ()
     starts: Mapping[Any, int] = field(default_factory=dict)
-    tables: Mapping[Any, Values] = field(default_factory=dict)
-
-    def rows_of(self, panel: Panel) -> Values:
-        """The columns at every row of a panel, [T, F]; NaN where they are not known."""
-        parts = [
-            self._between(series_id, int(start), int(length))
-            for series_id, start, length in zip(panel.ids, panel.starts, panel.lengths, strict=True)
-        ]
-        return np.concatenate(parts)
-
-    def ahead(self, panel: Panel, origins: Origins, horizon: int) -> Values:
-        """The columns at the H steps behind each origin, [O, H, F]; NaN where not known."""
-        found = np.empty((len(origins), horizon, len(self.names)))
-        for place, (number, step) in enumerate(
-            zip(origins.series.tolist(), origins.steps.tolist(), strict=True)
-        ):
-            found[place] = self._between(panel.ids[number], step + 1, horizon)
-        return found
+    tables: Mapping[Any, Table] = field(default_factory=dict)
 
     def joined(self, later: Covariates) -> Covariates:
         """Both tables as one; where both know a value, the later one counts."""
@@ -65,8 +46,8 @@ class Covariates:
             spans = [one._span(series_id) for one in (self, later) if series_id in one.tables]
             first = min(span[0] for span in spans)
             count = max(span[1] for span in spans) - first
-            known = self._between(series_id, first, count)
-            new = later._between(series_id, first, count)
+            known = self.between(series_id, first, count)
+            new = later.between(series_id, first, count)
             starts[series_id] = first
             tables[series_id] = np.where(np.isnan(new), known, new)
         return Covariates(self.names, starts, tables)
@@ -76,7 +57,7 @@ class Covariates:
         start = self.starts[series_id]
         return start, start + len(self.tables[series_id])
 
-    def _between(self, series_id: Any, first: int, count: int) -> Values:
+    def between(self, series_id: Any, first: int, count: int) -> Table:
         """Rows of one series from a step on, [count, F]."""
         rows = np.full((count, len(self.names)), np.nan)
         table = self.tables.get(series_id)
@@ -88,7 +69,7 @@ class Covariates:
         return rows
 
 
-def read_covariates(frame: nw.DataFrame[Any], names: Sequence[str], faults: Faults) -> Values:
+def read_covariates(frame: nw.DataFrame[Any], names: Sequence[str], faults: Faults) -> Table:
     """Columns of a frame as numbers, row by row, [T, F]; what is no number is a fault."""
     columns = []
     for name in names:
@@ -102,7 +83,7 @@ def read_covariates(frame: nw.DataFrame[Any], names: Sequence[str], faults: Faul
 
 def check_covariates(
     names: Sequence[str],
-    values: Values,
+    values: Table,
     needed: NDArray[np.bool_],
     tell: Callable[[int], str],
     faults: Faults,
@@ -126,7 +107,7 @@ def check_covariates(
 
 
 def grid_covariates(
-    names: Sequence[str], ids: Sequence[Any], offsets: Steps, steps: Steps, values: Values
+    names: Sequence[str], ids: Sequence[Any], offsets: Steps, steps: Steps, values: Table
 ) -> Covariates:
     """Rows sorted by series and step as one table a series, without holes in time."""
     if not names:
@@ -140,7 +121,7 @@ def grid_covariates(
     return Covariates(tuple(names), starts, tables)
 
 
-def _to_numbers(column: pl.Series) -> Values:
+def _to_numbers(column: pl.Series) -> Table:
     dtype = column.dtype
     if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
         raise ColumnError(
@@ -148,7 +129,7 @@ def _to_numbers(column: pl.Series) -> Values:
             "for each value, or match series by it: match=[series_labels(frame, "
             f"{column.name!r})]"
         )
-    numbers: Values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    numbers: Table = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
     return numbers
 
 

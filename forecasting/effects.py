@@ -98,7 +98,7 @@ def known_columns(panel: Panel, names: Sequence[str]) -> Values:
     Raises:
         ColumnError: The panel carries no such column.
     """
-    return panel.covariates.rows_of(panel)[:, places_of(panel, names)]
+    return panel.known()[:, places_of(panel, names)]
 
 
 def places_of(panel: Panel, names: Sequence[str]) -> list[int]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import InputError, SettingError
-from .episodes import Explanation
+from .explanation import Explanation
 from .holdout import HeldOut
 from .model import Forecaster
 from .origins import Origins

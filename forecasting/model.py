@@ -29,7 +29,7 @@ from .panel import Panel, Values
 from .units import Steps
 
 if TYPE_CHECKING:
-    from .episodes import Explanation
+    from .explanation import Explanation
 
 Family = Literal["direct", "naive", "retrieval"]
 # Few enough at a time for an index to weigh in double precision, as an explanation does.

@@ -3,7 +3,7 @@
 In: a panel and cutoffs in calendar time. Out: :class:`Origins`, two aligned arrays, and the rows
 of the panel before and after each. Everything that looks at the truth behind an origin goes
 through :func:`futures`, so that a leak has one door, and only the backtest, fitting and
-calibration use it.
+calibration use it. What is known ahead comes in through :func:`known_ahead`.
 """
 
 from __future__ import annotations
@@ -74,6 +74,15 @@ def futures(panel: Panel, origins: Origins, horizon: int) -> Values:
     rows = np.where(inside, rows, 0)
     known = inside & ~np.isin(rows, panel.interpolated)
     return np.where(known, panel.values[rows], np.nan)
+
+
+def known_ahead(panel: Panel, origins: Origins, horizon: int) -> Values:
+    """The covariates at the H steps after each origin, [O, H, F]; NaN where they are not known."""
+    found = np.empty((len(origins), horizon, len(panel.covariates.names)))
+    starts = zip(origins.series.tolist(), (origins.steps + 1).tolist(), strict=True)
+    for place, (number, first) in enumerate(starts):
+        found[place] = panel.covariates.between(panel.ids[number], first, horizon)
+    return found
 
 
 def complete(windows: Values) -> NDArray[np.bool_]:

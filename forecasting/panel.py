@@ -172,6 +172,11 @@ class Panel:
             )
         return self._cut(skipped, self.lengths - skipped)
 
+    def known(self) -> Values:
+        """The covariates at every row, [T, F]; NaN where they are not known."""
+        spans = zip(self.ids, self.starts.tolist(), self.lengths.tolist(), strict=True)
+        return np.concatenate([self.covariates.between(*span) for span in spans])
+
     def _cut(self, skipped: Steps, kept: Steps) -> Panel:
         """``kept`` rows of each series after leaving out the first ``skipped``."""
         if (kept == self.lengths).all():

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from ..core import HALF_WIDTH, SERIES, add_legend, figure_svg, new_drawing, title_panel
-from .episodes import Explanation
+from .explanation import Explanation
 from .forecast import Forecast
 from .panel import Values
 

@@ -21,7 +21,7 @@ from ..core import (
     TooFewRows,
 )
 from .backtest import Backtest
-from .episodes import Explanation
+from .explanation import Explanation
 from .forecast import Forecast
 from .origins import Origins, pasts
 from .panel import Panel, Values

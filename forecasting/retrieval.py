@@ -28,7 +28,8 @@ from .cold import explain_donors, find_donors, startable
 from .continuations import ContinuationIndex
 from .draws import DRAWS, draw_lifts
 from .embeddings import Embedding
-from .episodes import Explanation, explain_origin
+from .episodes import explain_origin
+from .explanation import Explanation
 from .frames import Gaps
 from .frequency import Frequency
 from .growth import goes_on
@@ -90,6 +91,7 @@ class RetrievalForecaster(Forecaster):
     """
 
     family = "retrieval"
+    index_: ContinuationIndex
 
     def __init__(
         self,
@@ -186,9 +188,13 @@ class RetrievalForecaster(Forecaster):
         """Index every complete window of the panel, in the order they became complete."""
         if self.direct_ is not None:
             self.direct_.attach(panel)
-        earlier = getattr(self, "index_", None)
+        earlier: ContinuationIndex | None = getattr(self, "index_", None)
         if earlier is not None and not self._still_holds(earlier, panel):
+            # Let go of it first: a large history does not fit twice.
             earlier = None
+            del self.index_
+        if earlier is not None and earlier.windows.panel is panel:
+            return
         self.index_ = self._index(
             panel, self.recipe_, self.embedding_, self.kernel_, earlier=earlier
         )

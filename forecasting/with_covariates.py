@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from ..core import SettingError
 from .effects import Effects, choose_effects, learn_effects, places_of
-from .episodes import Explanation
+from .explanation import Explanation
 from .holdout import HeldOut
 from .model import Forecaster
-from .origins import Origins
+from .origins import Origins, known_ahead
 from .panel import Panel, Values
 from .units import Steps
 
@@ -183,4 +183,4 @@ class WithCovariates(Forecaster):
 
     def _ahead(self, panel: Panel, origins: Origins) -> Values:
         columns = places_of(panel, self.columns)
-        return panel.covariates.ahead(panel, origins, self.horizon)[..., columns]
+        return known_ahead(panel, origins, self.horizon)[..., columns]
