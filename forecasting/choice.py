@@ -8,7 +8,7 @@ lists below.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,7 @@ from .embeddings import Embedding, RawEmbedding
 from .holdout import HeldOut
 from .kernels import Kernel, Relative, Softmax
 from .levels import Level
+from .matching import Match
 from .normalisers import Normaliser
 from .origins import Origins
 from .panel import Panel
@@ -94,6 +95,19 @@ def tell_trials(trials: list[Trial]) -> pl.DataFrame:
             "validation_mse": [trial.error for trial in trials],
         }
     )
+
+
+def raw_candidates(
+    recipe: Recipe, windows: Windows, normaliser: Normaliser | None
+) -> list[tuple[Recipe, Embedding]]:
+    """Raw windows, under the normaliser that was asked for, or under each that may serve."""
+    tried = RAW_NORMALISERS if normaliser is None else (normaliser,)
+    match = recipe.match
+    if recipe.company:
+        # Shapes of a whole company say nothing of who asks: each learns from its own past.
+        match = Match([*(match.rules if match else ()), "series"])
+    recipes = [replace(recipe, normaliser=one, match=match) for one in tried]
+    return [(one, embed_raw(one, windows)) for one in recipes]
 
 
 def embed_raw(recipe: Recipe, windows: Windows) -> RawEmbedding:

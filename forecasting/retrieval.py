@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from os import PathLike
 from typing import Literal, Self, get_args
 
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import SettingError, TooFewNegatives, TooFewRows, TrainingHistory
-from .choice import RAW_NORMALISERS, embed_raw, tell_trials, try_all
+from .choice import raw_candidates, tell_trials, try_all
 from .cold import explain_donors, find_donors, startable
 from .continuations import ContinuationIndex
 from .draws import DRAWS, draw_lifts
@@ -326,13 +325,7 @@ class RetrievalForecaster(Forecaster):
         found: list[tuple[Recipe, Embedding]] = []
         if self.embedding != "learned":
             windows = Windows(held.before, self.lookback, self.horizon)
-            tried = RAW_NORMALISERS if self.normaliser is None else (self.normaliser,)
-            match = recipe.match
-            if recipe.company:
-                # Shapes of a whole company say nothing of who asks: each learns from its own past.
-                match = Match([*self.match.rules, "series"])
-            recipes = [replace(recipe, normaliser=one, match=match) for one in tried]
-            found += [(one, embed_raw(one, windows)) for one in recipes]
+            found += raw_candidates(recipe, windows, self.normaliser)
         if self.embedding != "raw":
             usual = {name: one for name, one in levels.items() if one.span is None} or levels
             try:
