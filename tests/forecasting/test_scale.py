@@ -22,7 +22,8 @@ rows = {ROWS}
 walk = np.cumsum(np.random.default_rng(0).normal(size=rows))
 frame = pl.DataFrame({{"unique_id": "a", "ds": np.arange(rows), "y": walk}})
 small = TowerSettings(steps=20, width=64)
-model = RetrievalForecaster({HORIZON}, {LOOKBACK}, embedding=sys.argv[1], neighbours=64, towers=small)
+kind = sys.argv[1]
+model = RetrievalForecaster({HORIZON}, {LOOKBACK}, embedding=kind, neighbours=64, towers=small)
 # What the libraries themselves take is no part of the claim: a small fit loads them all.
 model.fit(frame.head(3000)).predict([80])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
