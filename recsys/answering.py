@@ -24,8 +24,8 @@ from .ranking import Ranked, rank_rows
 from .sources import Blend, Proposal
 from .vocabulary import Vocabulary
 
-_CELLS = 1 << 24
-"""Scores held at a time: 64 MiB a source."""
+_CELLS = 1 << 23
+"""Scores held at a time: 32 MiB a source."""
 _MOST_ROWS = 1024
 
 
