@@ -39,19 +39,24 @@ COLUMNS = (
 )
 
 _RUN = """
-import json, os, resource, sys, time
+import json, os, sys, time
 from likewise.recsys import CandidateGenerator, JobSettings, run_job
+
+def peak():
+    # Not ru_maxrss, which a process inherits from the one that started it.
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
+
 bundle, out, events, shards, k = sys.argv[1:]
 generator = CandidateGenerator.load(bundle)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+loaded = peak()
 wall, cpu = time.perf_counter(), time.process_time()
 cut = JobSettings(k=int(k), shards=int(shards))
 done = run_job(generator, out, histories=events, settings=cut)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 files = [os.path.join(at, name) for at, _, names in os.walk(out) for name in names]
 print(json.dumps({
     "users": done.users, "candidates": done.candidates, "fill": done.fill_rate,
-    "loaded": before // 1024, "peak": peak // 1024,
+    "loaded": loaded, "peak": peak(),
     "wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu,
     "mib": sum(map(os.path.getsize, files)) // 2**20,
 }))
