@@ -61,11 +61,16 @@ class Recipe:
         if not self.company:
             return own
         number = {series_id: place for place, series_id in enumerate(panel.ids)}
-        parts = [self._window_of(number.get(member), panel, origins) for member in self.company]
+        units = self.units(panel)
+        parts = [
+            self._window_of(number.get(member), panel, origins, units) for member in self.company
+        ]
         asking = [origins.series == number.get(member, -1) for member in self.company]
         return np.column_stack([*parts, *asking]).astype(np.float64)
 
-    def _window_of(self, number: int | None, panel: Panel, origins: Origins) -> Values:
+    def _window_of(
+        self, number: int | None, panel: Panel, origins: Origins, units: Values
+    ) -> Values:
         window = np.zeros((len(origins), self.lookback))
         if number is None:
             return window
@@ -74,7 +79,7 @@ class Recipe:
         if there.any():
             member = Origins(np.full(int(there.sum()), number), steps[there])
             past = pasts(panel, member, self.lookback)
-            unit = np.full(len(past), self.units(panel)[number])
+            unit = np.full(len(past), units[number])
             base, scale = self.normaliser.measure(past, unit)
             window[there] = np.nan_to_num(self.normaliser.apply(past, base, scale))
         return window
