@@ -24,6 +24,7 @@ Matrix = NDArray[np.float64]
 Vectors = NDArray[np.floating[Any]]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Light = NDArray[np.float32]
 
 QUERY_TILE = 128
 ROW_TILE = 16_384
@@ -31,6 +32,9 @@ ROW_TILE = 16_384
 
 GROUP = 16
 """Rows of which only the nearest is ranked first: ranking groups is cheaper than ranking rows."""
+
+MOST_PASSES = 48
+"""Values wanted up to which a pass for each is cheaper than ranking them."""
 
 SLACK = 4
 """Candidates nominated beyond k, so that rounding rarely forces a full scan."""
@@ -53,6 +57,10 @@ class Nearest:
         """Mean distance to the k neighbours of each query, [Q]."""
         mean: Floats = self.distances.mean(axis=1)
         return mean
+
+    def first(self, k: int) -> Nearest:
+        """Give the first k of them."""
+        return Nearest(self.distances[:, :k], self.rows[:, :k])
 
 
 class Lengths:
@@ -125,18 +133,16 @@ class Lengths:
 
     def _nominate(self, light: torch.Tensor, wanted: int) -> tuple[Floats, Integers]:
         """The rows that look nearest in float32, and the squared distance of the last of them."""
-        squares = light.square().sum(dim=1, keepdim=True)
-        best: list[tuple[torch.Tensor, torch.Tensor]] = []
+        best: list[tuple[Light, Integers]] = []
         for start in range(0, len(self), ROW_TILE):
             rows = self._light[start : start + ROW_TILE]
             tile = torch.addmm(self._squares[start : start + ROW_TILE], light, rows.T, alpha=-2)
             value, place = _smallest(tile, min(wanted, len(rows)))
             best.append((value, place + start))
-        values = torch.cat([value for value, _ in best], dim=1)
-        places = torch.cat([place for _, place in best], dim=1)
-        values, order = values.topk(wanted, dim=1, largest=False)
-        worst = (values[:, -1:] + squares).flatten().double().numpy()
-        return worst, places.gather(1, order).numpy()
+        values, order = _least(np.concatenate([value for value, _ in best], axis=1), wanted)
+        places = np.concatenate([place for _, place in best], axis=1)
+        worst = values[:, -1].astype(np.float64) + light.square().sum(dim=1).numpy()
+        return worst, np.take_along_axis(places, order, axis=1)
 
     def _measure(self, queries: Matrix, nominated: Integers, out: Integers) -> Floats:
         difference = self.rows[nominated] - queries[:, None, :]
@@ -165,21 +171,38 @@ class Lengths:
         return exact[order][None], order[None].astype(np.int64)
 
 
-def _smallest(tile: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The ``count`` smallest values of each row [Q, N] and their columns, in no order.
+def _smallest(tile: torch.Tensor, count: int) -> tuple[Light, Integers]:
+    """The ``count`` smallest values of each row [Q, N], ascending, and their columns.
 
     The groups with the smallest minima hold the smallest values, so only their members are ranked.
     """
     groups = tile.shape[1] // GROUP
     if groups <= 2 * count:
-        values, columns = tile.topk(count, dim=1, largest=False, sorted=False)
-        return values, columns
+        return _least(tile.numpy(), count)
     whole = groups * GROUP
     # A group is every groups-th column, so that its minimum is taken over long stretches.
     least = tile[:, :whole].view(len(tile), GROUP, groups).amin(dim=1)
-    chosen = least.topk(count, dim=1, largest=False, sorted=False).indices
-    members = (chosen[:, None, :] + groups * torch.arange(GROUP)[None, :, None]).flatten(1)
-    left_over = torch.arange(whole, tile.shape[1]).expand(len(tile), -1)
-    members = torch.cat([members, left_over], dim=1)
-    values, order = tile.gather(1, members).topk(count, dim=1, largest=False, sorted=False)
-    return values, members.gather(1, order)
+    _, chosen = _least(least.numpy(), count)
+    members = (chosen[:, None, :] + groups * np.arange(GROUP)[:, None]).reshape(len(tile), -1)
+    left_over = np.broadcast_to(np.arange(whole, tile.shape[1]), (len(tile), tile.shape[1] - whole))
+    members = np.concatenate([members, left_over], axis=1)
+    values, order = _least(tile.gather(1, torch.from_numpy(members)).numpy(), count)
+    return values, np.take_along_axis(members, order, axis=1)
+
+
+def _least(values: Light, count: int) -> tuple[Light, Integers]:
+    """The ``count`` smallest values of each row [Q, N], ascending, and their columns.
+
+    Taking the least again and again beats ranking as long as few are wanted.
+    """
+    if count > MOST_PASSES:
+        found = torch.from_numpy(values).topk(count, dim=1, largest=False)
+        return found.values.numpy(), found.indices.numpy()
+    left, every = values.copy(), np.arange(len(values))
+    smallest = np.empty((len(values), count), dtype=values.dtype)
+    columns = np.empty((len(values), count), dtype=np.int64)
+    for place in range(count):
+        at = left.argmin(axis=1)
+        columns[:, place], smallest[:, place] = at, left[every, at]
+        left[every, at] = np.inf
+    return smallest, columns

@@ -93,7 +93,7 @@ def gather_evidence(
     """Gather the evidence for rows; ``numbers`` are their places in the caller's input."""
     if not len(rows):
         return []
-    found = index.neighbours(rows)
+    found = index.neighbours(rows, index.model.k)
     scores = index.combine(rows, found)
     alerts = []
     for at in np.flatnonzero(threshold.alerts(scores)) if only_alerts else range(len(rows)):

@@ -108,10 +108,14 @@ class Reference:
     Args:
         model: Their model.
         vectors: The rows in each space, in the order of ``model.parts``.
+        counted: Neighbours behind the wider distance where rows of a coreset stand for several;
+            None for the model's ``k``.
     """
 
-    def __init__(self, model: RowModel, vectors: Sequence[Vectors]) -> None:
-        self.model, self.vectors = model, tuple(vectors)
+    def __init__(
+        self, model: RowModel, vectors: Sequence[Vectors], counted: int | None = None
+    ) -> None:
+        self.model, self.vectors, self.counted = model, tuple(vectors), counted or model.k
         self.searchers: tuple[Searcher, ...] = tuple(
             part.space.prepare(one) for part, one in zip(model.parts, vectors, strict=True)
         )
@@ -121,21 +125,28 @@ class Reference:
 
     def score(self, rows: Matrix, *, leave_out: Integers | None = None) -> Floats:
         """Score rows on their own scale, [Q]; see :meth:`Lengths.nearest` for ``leave_out``."""
-        return self.combine(rows, self.neighbours(rows, leave_out=leave_out))
+        return self.combine(rows, self.neighbours(rows, self.counted, leave_out=leave_out))
 
-    def neighbours(self, rows: Matrix, *, leave_out: Integers | None = None) -> list[Nearest]:
+    def neighbours(
+        self, rows: Matrix, k: int, *, leave_out: Integers | None = None
+    ) -> list[Nearest]:
         """Find the k nearest reference rows in each space."""
         scaled = self.model.standardiser.apply(rows)
         return [
-            searcher.nearest(part.space.embed(scaled), self.model.k, leave_out=leave_out)
+            searcher.nearest(part.space.embed(scaled), k, leave_out=leave_out)
             for part, searcher in zip(self.model.parts, self.searchers, strict=True)
         ]
 
     def combine(self, rows: Matrix, found: Sequence[Nearest]) -> Floats:
-        """Add up what the spaces found for rows [Q, D], and weigh it by locality, [Q]."""
-        total = np.zeros(len(found[0].distances))
+        """Add up what the spaces found for rows [Q, D], and weigh it by locality, [Q].
+
+        Args:
+            rows: On their own scale.
+            found: At least ``counted`` neighbours in each space.
+        """
+        total = np.zeros(len(rows))
         for part, nearest in zip(self.model.parts, found, strict=True):
-            total += part.weight * part.strangeness(nearest)
+            total += part.weight * part.strangeness(nearest.first(self.counted))
         if self.model.locality is not None:
             total *= self.model.locality.weigh(self.model.standardiser.apply(rows))
         return total
@@ -146,11 +157,13 @@ class Reference:
         return Reference(
             self.model,
             [np.concatenate(pair) for pair in zip(self.vectors, new.vectors, strict=True)],
+            self.counted,
         )
 
-    def kept(self, keep: Integers) -> Reference:
-        """Give some of the rows, by number."""
-        return Reference(self.model, [vectors[keep] for vectors in self.vectors])
+    def kept(self, keep: Integers, counted: int | None = None) -> Reference:
+        """Give some of the rows, by number; ``counted`` where they stand for those that go."""
+        vectors = [one[keep] for one in self.vectors]
+        return Reference(self.model, vectors, counted or self.counted)
 
 
 def learn_model(

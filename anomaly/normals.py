@@ -105,32 +105,6 @@ def make_ids(ids: ArrayLike | None, count: int, first: int) -> Ids:
     return given.astype(np.int64) if given.dtype.kind in "iu" else given
 
 
-def choose_coreset(rows: Matrix, size: int) -> Integers:
-    """Choose rows that cover all others: each next one is the farthest from those chosen.
-
-    Args:
-        rows: On the standard scale, [N, D].
-        size: Rows to keep, 1 <= size <= N.
-
-    Returns:
-        Their numbers, ascending. The choice has no randomness: it starts at the row nearest to
-        the centre.
-
-    Source: Gonzalez (1985), farthest-point clustering; for reference sets PatchCore
-        (arXiv 2106.08265), section 3.2.
-    """
-    light = rows.astype(np.float32)
-    middle = light.mean(axis=0)
-    chosen = [int(np.square(light - middle).sum(axis=1).argmin())]
-    gap = np.square(light - light[chosen[0]]).sum(axis=1)
-    while len(chosen) < size:
-        farthest = int(gap.argmax())
-        chosen.append(farthest)
-        np.minimum(gap, np.square(light - light[farthest]).sum(axis=1), out=gap)
-        gap[farthest] = -1.0
-    return np.sort(np.array(chosen, dtype=np.int64))
-
-
 def share_of_twins(rows: Matrix, normal: Matrix) -> float:
     """Share of rows that equal a normal row to the last digit."""
     if not len(rows):

@@ -58,6 +58,7 @@ def save_detector(detector: NeighbourDetector, path: str | PathLike[str]) -> Non
             "threshold": asdict(detector.calibration_),
             "stale": detector.stale_,
             "k": model.k,
+            "counted": detector._index.counted,
             "parts": [
                 {"space": p.space.name, "near": p.near, "wide": p.wide, "weight": p.weight}
                 for p in model.parts
@@ -110,7 +111,8 @@ def load_detector(kind: type[_Detector], path: str | PathLike[str]) -> _Detector
     detector.model_ = model
     detector.reference_ = _normals(tensors["reference.rows"], bundle.tables["reference"])
     detector._aside = _normals(tensors["aside.rows"], bundle.tables["aside"])
-    detector._index = Reference(model, [tensors[f"vectors.{p.space.name}"] for p in parts])
+    vectors = [tensors[f"vectors.{part.space.name}"] for part in parts]
+    detector._index = Reference(model, vectors, config["counted"])
     detector._undo = []
     detector.decision_scores_ = tensors["decision_scores"]
     detector._held_scores = tensors["held_scores"]

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import LeakError, ProcedureWarning, SettingError, TooFewRows
+from .coreset import choose_coreset, neighbours_left
 from .model import Floats, Reference, RowModel
-from .normals import Normals, choose_coreset, make_ids, share_of_twins
+from .normals import Normals, make_ids, share_of_twins
 from .table import OnMissing
 from .threshold import Threshold, calibrate, rows_needed
 
@@ -27,6 +28,7 @@ class Upkeep:
     """What a detector of rows can do with its reference set; mixed into it."""
 
     k: int
+    seed: int
     false_alarm_rate: float
     model_: RowModel
     reference_: Normals
@@ -72,7 +74,8 @@ class Upkeep:
     def thin(self, size: int) -> Self:
         """Keep ``size`` rows that cover the others (a coreset): faster, slightly coarser.
 
-        Held-out rows that go keep serving the calibration.
+        A row kept stands for those that went with it, so fewer neighbours count, and held-out rows
+        that go keep serving the calibration.
         """
         check_is_fitted(self)
         if not self.k < size <= len(self.reference_):
@@ -80,10 +83,13 @@ class Upkeep:
                 f"size is {size}; keep more than k={self.k} and at most {len(self.reference_)} rows"
             )
         rows = self.reference_.rows
-        keep = choose_coreset(self.model_.standardiser.apply(rows), size)
+        draw = np.random.default_rng([self.seed, 5])
+        keep = choose_coreset(self.model_.standardiser.apply(rows), size, draw)
         gone = np.setdiff1d(np.arange(len(rows)), keep)
         aside = self.reference_.kept(gone[~self.reference_.trained_on[gone]])
-        self._keep(keep, aside, f"the reference set was thinned to {size} rows")
+        index = self._index.kept(keep, neighbours_left(self._index.counted, size, len(rows)))
+        told = f"the reference set was thinned to {size} rows"
+        self._change(self.reference_.kept(keep), index, aside, told)
         return self
 
     def undo(self) -> Self:

@@ -142,14 +142,26 @@ def naive_cover(at_end, lookback):
     return out
 
 
-def naive_coreset(rows, size):
-    """Farthest point first, from the row nearest to the mean."""
-    middle = rows.mean(axis=0)
-    chosen = [min(range(len(rows)), key=lambda i: float(((rows[i] - middle) ** 2).sum()))]
+def naive_coreset(rows, size, draw, trials):
+    """Greedy sampling by the fourth power of the gap, from the row nearest to the mean."""
+    rows = (rows - rows.mean(axis=0)).astype(np.float32)
+
+    def gap(i, kept):
+        return min(float(((rows[i] - rows[j]) ** 2).sum()) for j in kept)
+
+    def cost(kept):
+        return sum(gap(i, kept) ** 2 for i in range(len(rows)))
+
+    chosen = [min(range(len(rows)), key=lambda i: float((rows[i] ** 2).sum()))]
     while len(chosen) < size:
-        gaps = [
-            -1.0 if i in chosen else min(float(((rows[i] - rows[j]) ** 2).sum()) for j in chosen)
-            for i in range(len(rows))
-        ]
-        chosen.append(int(np.argmax(gaps)))
+        weights = [gap(i, chosen) ** 2 for i in range(len(rows))]
+        tried = []
+        for level in draw.random(trials):
+            left = level * sum(weights)
+            row = 0
+            while left >= weights[row]:
+                left -= weights[row]
+                row += 1
+            tried.append(row)
+        chosen.append(min(tried, key=lambda row: cost([*chosen, row])))
     return sorted(chosen)
