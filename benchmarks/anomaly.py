@@ -5,6 +5,7 @@
     python -m benchmarks.anomaly append --cap 600
     python -m benchmarks.anomaly contamination --seeds 0 1 2 --cap 800
     python -m benchmarks.anomaly series --most 8 --keep series.jsonl
+    python -m benchmarks.anomaly profiles --most 1
     python -m benchmarks.anomaly speed
 
 Each part is a module beside this one; a long one keeps what it measured in the ``--keep`` file and
@@ -20,15 +21,16 @@ from pathlib import Path
 from benchmarks.anomaly_contamination import bench_contamination
 from benchmarks.anomaly_data import folders_hash
 from benchmarks.anomaly_kept import Kept
+from benchmarks.anomaly_profile import bench_profiles
 from benchmarks.anomaly_rows import SCORERS as ROW_SCORERS
 from benchmarks.anomaly_rows import bench_rows
 from benchmarks.anomaly_series import SCORERS as SERIES_SCORERS
-from benchmarks.anomaly_series import bench_series
+from benchmarks.anomaly_series import bench_series, choose
 from benchmarks.anomaly_series_data import FAMILIES
 from benchmarks.anomaly_speed import bench_speed
 from benchmarks.anomaly_thresholds import bench_append, bench_thresholds
 
-PARTS = ("rows", "thresholds", "append", "contamination", "series", "speed")
+PARTS = ("rows", "thresholds", "append", "contamination", "series", "profiles", "speed")
 
 
 def main() -> None:
@@ -36,7 +38,8 @@ def main() -> None:
     chosen = read_arguments()
     kept = Kept(chosen.keep)
     print(f"`python -m benchmarks.anomaly {' '.join(sys.argv[1:])}`", end="")
-    folders = {"speed": [], "series": chosen.families}.get(chosen.part, ["adbench"])
+    families = chosen.families
+    folders = {"speed": [], "series": families, "profiles": families}.get(chosen.part, ["adbench"])
     print(f", data {folders_hash(folders)}\n" if folders else "\n", flush=True)
     if chosen.part == "rows":
         bench_rows(chosen.seeds, chosen.cap, kept, chosen.scorers or list(ROW_SCORERS))
@@ -48,7 +51,9 @@ def main() -> None:
         bench_contamination(chosen.seeds, chosen.cap)
     elif chosen.part == "series":
         scorers = chosen.scorers or list(SERIES_SCORERS)
-        bench_series(chosen.most, chosen.families, kept, scorers)
+        bench_series(chosen.most, families, kept, scorers)
+    elif chosen.part == "profiles":
+        bench_profiles(choose(chosen.most, families))
     else:
         bench_speed()
 

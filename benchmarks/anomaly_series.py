@@ -10,6 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 
 import numpy as np
 import polars as pl
@@ -17,16 +18,16 @@ from likewise.anomaly.distances import Lengths
 from likewise.anomaly.evaluation import events_at_budget
 from likewise.anomaly.series import SeriesDetector
 from likewise.anomaly.vus import vus_pr
-from likewise.anomaly.windows import cover, cut, suggest_lookback
+from likewise.anomaly.windows import suggest_lookback
 from sklearn.metrics import average_precision_score
 
 from benchmarks.anomaly_kept import Kept
+from benchmarks.anomaly_profile import own_profile, stumpy_profile
 from benchmarks.anomaly_series_data import Floats, LabelledSeries, series_sets
+from benchmarks.anomaly_windows import compared, flat_windows, spread_back, standardised
 
 Scorer = Callable[[Floats, Floats, int], Floats]
 MEASURES = ("AUC-PR", "VUS-PR", "events found within the budget")
-COMPARED = 4096
-"""Fitted windows compared with, evenly over time: as many as the detector keeps."""
 
 
 def likewise_series(fitted: Floats, tested: Floats, lookback: int) -> Floats:
@@ -40,13 +41,13 @@ def likewise_series(fitted: Floats, tested: Floats, lookback: int) -> Floats:
 def raw_windows(fitted: Floats, tested: Floats, lookback: int) -> Floats:
     """Distance to the nearest fitted window, averaged over the windows that cover a step."""
     windows, queries = flat_windows(fitted, lookback), flat_windows(tested, lookback)
-    return spread_back(Lengths(_some(windows)).nearest(queries, 1).distances[:, 0], lookback)
+    return spread_back(Lengths(compared(windows)).nearest(queries, 1).distances[:, 0], lookback)
 
 
 def sub_pca(fitted: Floats, tested: Floats, lookback: int) -> Floats:
     """Sub-PCA: what the main directions of fitted windows cannot express."""
     windows, queries = flat_windows(fitted, lookback), flat_windows(tested, lookback)
-    windows = _some(windows)
+    windows = compared(windows)
     middle = windows.mean(axis=0)
     _, sizes, directions = np.linalg.svd(windows - middle, full_matrices=False)
     share = np.cumsum(sizes**2) / (sizes**2).sum()
@@ -57,27 +58,21 @@ def sub_pca(fitted: Floats, tested: Floats, lookback: int) -> Floats:
 
 
 def matrix_profile(fitted: Floats, tested: Floats, lookback: int) -> Floats:
-    """Matrix profile of the test part against the fitted one, in the mean over channels.
+    """Matrix profile of the test part against the fitted one, in the mean over channels."""
+    return spread_back(own_profile(fitted, tested, lookback), lookback)
 
-    An AB join is the nearest z-normalised window, and is computed as such; two constant windows
-    are 0 apart and a constant one is sqrt(L) from any other, as stumpy has it.
-    """
-    profiles = []
-    for channel in range(fitted.shape[1]):
-        if fitted[:, channel].std() < 1e-12:
-            continue
-        theirs, judged = (
-            _normalised(flat_windows(values[:, channel : channel + 1], lookback))
-            for values in (fitted, tested)
-        )
-        profiles.append(Lengths(_some(theirs)).nearest(judged, 1).distances[:, 0])
-    return spread_back(np.mean(profiles, axis=0), lookback)
+
+def stumpy_matrix_profile(fitted: Floats, tested: Floats, lookback: int) -> Floats:
+    """The same by stumpy."""
+    return spread_back(stumpy_profile(fitted, tested, lookback), lookback)
 
 
 SCORERS: dict[str, Scorer] = {
     "likewise": likewise_series, "raw windows": raw_windows, "Sub-PCA": sub_pca,
     "matrix profile": matrix_profile,
 }  # fmt: skip
+if find_spec("stumpy") is not None:
+    SCORERS["stumpy"] = stumpy_matrix_profile
 
 
 def bench_series(most: int, families: Sequence[str], kept: Kept, scorers: Sequence[str]) -> None:
@@ -120,11 +115,9 @@ def choose(most: int, families: Sequence[str]) -> Iterator[LabelledSeries]:
 def measure(scorer: Scorer, one: LabelledSeries) -> list[float]:
     """AUC-PR, VUS-PR and recall of events within a budget of one in a thousand steps."""
     lookback = suggest_lookback(one.fitted)
-    centre, scale = one.fitted.mean(axis=0), one.fitted.std(axis=0)
-    scale = np.where(scale > 1e-12, scale, 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        values = scorer((one.fitted - centre) / scale, (one.tested - centre) / scale, lookback)
+        values = scorer(*standardised(one), lookback)
     values = np.where(np.isfinite(values), values, np.nanmin(values))
     budget = max(3, len(values) // 1000)
     return [
@@ -173,26 +166,3 @@ def print_each(
         mark = " (confirming)" if one.confirms else ""
         row = " | ".join(f"{cells[s][0]:.3f} / {cells[s][1]:.3f}" for s in scorers)
         print(f"| {one.family} {one.name}{mark} | {row} |")
-
-
-def flat_windows(values: Floats, lookback: int) -> Floats:
-    """All windows as flat rows."""
-    ends = np.arange(lookback - 1, len(values))
-    return cut(values, lookback, ends).reshape(len(ends), -1)
-
-
-def spread_back(scores: Floats, lookback: int) -> Floats:
-    """Give every step the mean of the windows over it."""
-    at_end = np.concatenate([np.full(lookback - 1, np.nan), scores])
-    return np.log(cover(np.exp(np.clip(at_end / (scores.std() + 1e-12), 0, 500)), lookback))
-
-
-def _some(windows: Floats) -> Floats:
-    count = min(len(windows), COMPARED)
-    return windows[np.linspace(0, len(windows) - 1, count).round().astype(int)]
-
-
-def _normalised(windows: Floats) -> Floats:
-    centred = windows - windows.mean(axis=1, keepdims=True)
-    deviation = centred.std(axis=1, keepdims=True)
-    return np.where(deviation > 1e-9, centred / np.maximum(deviation, 1e-9), 0.0)
