@@ -142,8 +142,8 @@ def naive_cover(at_end, lookback):
     return out
 
 
-def naive_coreset(rows, size, draw, trials):
-    """Greedy sampling by the fourth power of the gap, from the row nearest to the mean."""
+def naive_coreset(rows, size, draw, trials, rounds):
+    """Greedy sampling by the fourth power of the gap, then rows in the place of means."""
     rows = (rows - rows.mean(axis=0)).astype(np.float32)
 
     def gap(i, kept):
@@ -164,4 +164,13 @@ def naive_coreset(rows, size, draw, trials):
                 row += 1
             tried.append(row)
         chosen.append(min(tried, key=lambda row: cost([*chosen, row])))
+    for _ in range(rounds):
+        cells = {row: [] for row in chosen}
+        for i in range(len(rows)):
+            cells[min(chosen, key=lambda j: float(((rows[i] - rows[j]) ** 2).sum()))].append(i)
+        means = [np.mean(rows[cells[row]], axis=0) for row in chosen]
+        chosen = [
+            min(cells[row], key=lambda i: float(((rows[i] - mean) ** 2).sum()))
+            for row, mean in zip(chosen, means, strict=True)
+        ]
     return sorted(chosen)

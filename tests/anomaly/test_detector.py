@@ -262,11 +262,12 @@ def test_calibrating_on_the_training_rows_is_a_leak(plain: NeighbourDetector) ->
 
 
 def test_a_coreset_covers_the_rest_and_equals_its_slow_twin(plain: NeighbourDetector) -> None:
-    from likewise.anomaly.coreset import TRIALS, choose_coreset
+    from likewise.anomaly.coreset import ROUNDS, TRIALS, choose_coreset
 
     rows = correlated_rows(60)
     drawn, again = np.random.default_rng(3), np.random.default_rng(3)
-    assert choose_coreset(rows, 9, drawn).tolist() == naive_coreset(rows, 9, again, TRIALS)
+    expected = naive_coreset(rows, 9, again, TRIALS, ROUNDS)
+    assert choose_coreset(rows, 9, drawn).tolist() == expected
     twins = np.repeat(rows[:4], 15, axis=0)
     assert len(set(choose_coreset(twins, 9, drawn).tolist())) == 9
     plain.thin(60).recalibrate()
