@@ -21,6 +21,7 @@ from .softmax import raise_logits
 from .units import Steps
 
 DRAWS = 50
+OUTER = 3.0
 # Weights held at a time, queries times windows.
 _HELD = 1 << 23
 
@@ -42,6 +43,27 @@ def draw_lifts(
     summaries = index.summaries[flat].astype(np.float64)
     lifts = index.futures(flat) - level.base(summaries)
     return lifts.reshape(*rows.shape, -1) * scales[:, None, None]
+
+
+def fence(drawn: Values, past: Values) -> Values:
+    """Draws without those that nobody else comes near, [O, M, H].
+
+    A continuation is brought to the unit of the window that asks; out of a series that hardly ever
+    moves, one jump becomes a thousand units. A draw that lies beyond Tukey's outer fence of its
+    fellows and beyond everything that the asking window has seen is put on the farther of the two.
+
+    Args:
+        drawn: [O, M, H].
+        past: The windows that ask, [O, L].
+
+    Source: Tukey 1977 ("Exploratory data analysis"), three quartile ranges; the window's own reach
+    is ours, for series that are mostly still.
+    """
+    lower, upper = np.quantile(drawn, [0.25, 0.75], axis=1)
+    apart = OUTER * (upper - lower)
+    low = np.minimum(lower - apart, past.min(axis=1)[:, None])
+    high = np.maximum(upper + apart, past.max(axis=1)[:, None])
+    return np.clip(drawn, low[:, None], high[:, None])
 
 
 def draw_windows(

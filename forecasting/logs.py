@@ -8,7 +8,7 @@ one, a forecast is never zero or below, and bands are as lopsided as the series 
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..core import InputError, SettingError
 from .explanation import Explanation
+from .forecast import Forecast
 from .holdout import HeldOut
 from .model import Forecaster
 from .origins import Origins
@@ -92,6 +93,29 @@ class InLogs(Forecaster):
         around = np.log(np.maximum(mean, np.nanmin(panel.values)))
         possible: Values = np.exp(self.model_.draws(self.logs(panel), origins, around))
         return possible
+
+    def settle(self, panel: Panel, origins: Origins) -> None:
+        """Let the model set its bands by how far off its logarithms were."""
+        self.model_.settle(self.logs(panel), origins)
+        self.calibration_ = self.model_.calibration_
+
+    def forecast(
+        self,
+        panel: Panel,
+        origins: Origins,
+        levels: Sequence[int] = (),
+        quantiles: Sequence[float] = (),
+    ) -> Forecast:
+        """The model's forecast of the logarithm, its bands and quantiles, as values of the target.
+
+        An order does not change by taking logarithms, so bands cover as much as the model's do.
+        """
+        told = self.model_.forecast(self.logs(panel), origins, levels, quantiles)
+        return Forecast(
+            np.exp(told.mean),
+            {level: (np.exp(low), np.exp(high)) for level, (low, high) in told.bands.items()},
+            {quantile: np.exp(values) for quantile, values in told.quantiles.items()},
+        )
 
     def explain(
         self, series_id: Hashable | None = None, *, episodes: int = 8, min_gap: int | None = None

@@ -117,6 +117,10 @@ class Forecaster(ABC):
         """Which origins can be forecast from, [O]: those whose last L rows are complete."""
         return complete(pasts(panel, origins, self.lookback))
 
+    def settle(self, panel: Panel, origins: Origins) -> None:
+        """Set how wide bands are, by how far off forecasts from held-out origins were."""
+        self.calibration_ = calibrate(self.expect, panel, origins, draws=self.draws)
+
     def why_not(self, panel: Panel, origins: Origins) -> list[str]:
         """Why origins that are not ready are not, one sentence each."""
         del panel
@@ -167,8 +171,7 @@ class Forecaster(ABC):
         held = hold_out(panel, self.lookback, self.horizon)
         self.rehearse(panel, held)
         self.attach(panel)
-        known = held.origins[self.ready(panel, held.origins)]
-        self.calibration_ = calibrate(self.expect, panel, known, draws=self.draws)
+        self.settle(panel, held.origins[self.ready(panel, held.origins)])
         self.learn(panel)
         self.attach(panel)
         return self

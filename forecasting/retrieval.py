@@ -25,7 +25,7 @@ from ..core import SettingError, TooFewNegatives, TooFewRows, TrainingHistory
 from .choice import raw_candidates, tell_trials, try_all
 from .cold import explain_donors, find_donors, startable
 from .continuations import ContinuationIndex
-from .draws import DRAWS, draw_lifts
+from .draws import DRAWS, draw_lifts, fence
 from .embeddings import Embedding
 from .episodes import explain_origin
 from .explanation import Explanation
@@ -256,10 +256,13 @@ class RetrievalForecaster(Forecaster):
 
     def draws(self, panel: Panel, origins: Origins, mean: Values) -> Values:
         """Continuations drawn by their weights, moved so that their mean is the forecast's."""
-        whole = complete(pasts(panel, origins, self.lookback))
+        past = pasts(panel, origins, self.lookback)
+        whole = complete(past)
         drawn = np.empty((len(origins), DRAWS, mean.shape[1]))
         if whole.any():
-            drawn[whole] = draw_lifts(self.index_, self.level_, panel, origins[whole])
+            base = self.level_.base(self.recipe_.summarise(panel, origins[whole]))
+            lifts = draw_lifts(self.index_, self.level_, panel, origins[whole])
+            drawn[whole] = fence(base[:, None] + lifts, past[whole])
         for place in np.flatnonzero(~whole).tolist():
             drawn[place] = find_donors(self.index_, panel, origins[place : place + 1]).draws(DRAWS)
         moved: Values = drawn + (mean - drawn.mean(axis=1))[:, None]

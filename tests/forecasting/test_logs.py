@@ -83,3 +83,14 @@ def test_a_blend_with_it_is_explained_and_stored(tmp_path: Path) -> None:
 def test_what_has_no_logarithm_is_named() -> None:
     with pytest.raises(InputError, match=r"have no logarithm, the first .* of series 'a' at"):
         InLogs(raw()).fit(two_waves())
+
+
+def test_bands_are_those_of_the_logarithms_and_never_reach_zero() -> None:
+    frame = growing()
+    table = InLogs(raw(), alias="M").fit(frame).predict(level=[80, 95], quantiles=[0.1, 0.9])
+    alone = raw()
+    alone.alias = "M"
+    logs = alone.fit(frame.with_columns(pl.col("y").log())).predict([80, 95], [0.1, 0.9])
+    for column in table.columns[2:]:
+        np.testing.assert_allclose(table[column], np.exp(logs[column].to_numpy()), rtol=1e-9)
+        assert table[column].min() > 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
@@ -18,7 +20,7 @@ from likewise.forecasting import (
     backtest,
     track_intervals,
 )
-from likewise.forecasting.draws import DRAWS, _systematic, draw_windows
+from likewise.forecasting.draws import DRAWS, _systematic, draw_windows, fence
 from likewise.forecasting.levels import summarise
 from likewise.forecasting.origins import Origins, origins_at, pasts
 
@@ -208,3 +210,41 @@ def test_what_a_draw_says_is_its_continuation_on_the_level_of_the_asking_past() 
     # all of them moved alike, so that their mean is the forecast
     moved = np.array(said) + mean[0] - np.mean(said, axis=0)
     np.testing.assert_allclose(found, moved, rtol=1e-9, atol=1e-12)
+
+
+def test_a_draw_that_nobody_comes_near_is_pulled_in_and_others_stay() -> None:
+    draw = np.random.default_rng(0)
+    drawn, past = draw.normal(size=(3, 50, 4)), draw.normal(size=(3, 16))
+    np.testing.assert_array_equal(fence(drawn, past), drawn)
+    wild = drawn.copy()
+    wild[1, 7, 2] = 1e6
+    pulled = fence(wild, past)
+    assert 2 < pulled[1, 7, 2] < 15
+    wild[1, 7, 2] = pulled[1, 7, 2]
+    np.testing.assert_array_equal(pulled, wild)
+
+
+def test_what_the_window_itself_has_seen_is_no_wild_draw() -> None:
+    still = np.zeros((1, 50, 2))
+    still[0, :2] = 30.0
+    quiet, spiky = np.zeros((1, 16)), np.zeros((1, 16))
+    spiky[0, 5] = 40.0
+    np.testing.assert_array_equal(fence(still, spiky), still)
+    assert not fence(still, quiet).any()
+
+
+def test_the_forecaster_draws_within_the_fence(monkeypatch: pytest.MonkeyPatch) -> None:
+    jumps = np.random.default_rng(2).standard_t(1, size=400)
+    frame = long_frame({"a": (0, 10 * wave(400) + jumps)})
+
+    def spread() -> float:
+        model = raw_model().fit(frame)
+        panel = model.panel_
+        origins = origins_at(panel, np.arange(390, 400))
+        drawn = model.draws(panel, origins, model.expect(panel, origins))
+        return float(np.ptp(drawn, axis=1).max())
+
+    fenced = spread()
+    module = sys.modules["likewise.forecasting.retrieval"]
+    monkeypatch.setattr(module, "fence", lambda drawn, past: drawn)
+    assert fenced < 0.8 * spread()
