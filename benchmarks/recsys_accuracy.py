@@ -21,6 +21,7 @@ from likewise.recsys import (
 
 from benchmarks.recsys_data import read_goods, read_gowalla, read_retail
 from benchmarks.recsys_judging import (
+    MEASURES,
     SEED,
     Judged,
     judge_baselines,
@@ -122,7 +123,7 @@ def retail(epochs: int) -> None:
     judged |= judge_generator("likewise union", model, split.train, test, FAR, items)
     judged |= judge_source("likewise tower", model, "tower", split.train, test, FAR)
     judged |= judge_source("likewise co-occurrence", model, "cooccurrence", split.train, test, FAR)
-    tell(judged, FAR)
+    tell(judged, FAR, (*MEASURES, "recall_cold"))
 
 
 def logq(epochs: int) -> None:

@@ -99,11 +99,11 @@ def judge(
     return {k: evaluate(frame, test, train=train, k=k) for k in ks}
 
 
-def tell(judged: Judged, ks: tuple[int, ...]) -> None:
+def tell(judged: Judged, ks: tuple[int, ...], measures: tuple[str, ...] = MEASURES) -> None:
     """Print one markdown table a k."""
     for k in ks:
-        print(f"\n| at {k} | {' | '.join(MEASURES)} | seconds |")
-        print("|---" * (len(MEASURES) + 2) + "|")
+        print(f"\n| at {k} | {' | '.join(measures)} | seconds |")
+        print("|---" * (len(measures) + 2) + "|")
         for name, (by_k, seconds) in judged.items():
-            values = " | ".join(f"{by_k[k].summary[measure]:.4f}" for measure in MEASURES)
+            values = " | ".join(f"{by_k[k].summary[measure]:.4f}" for measure in measures)
             print(f"| {name} | {values} | {seconds:.0f} |", flush=True)
