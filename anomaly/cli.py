@@ -39,7 +39,7 @@ def anomaly() -> None:
     show_default=True,
     help="Share of normal rows or steps that may alert.",
 )
-@click.option("--k", type=click.IntRange(1), help="Neighbours [5 for rows, 3 for series].")
+@click.option("--k", type=click.IntRange(1), help="Neighbours [5 for rows, 1 for series].")
 @id_option
 @click.option("--no-learned", is_flag=True, help="Compare by plain distances alone.")
 @click.option(
@@ -129,14 +129,9 @@ def score(bundle: Path, file: Path, id_col: str | None, out: Path | None, shown:
 @seed_option
 def register(bundle: Path, measure: bool, count: int, seed: int) -> None:
     """Show what the detector in BUNDLE cannot see."""
-    if holds_series(bundle):
-        from . import series_commands
+    from .register_command import show_register
 
-        series_commands.register(bundle, measure=measure, count=count, seed=seed)
-    else:
-        from . import row_commands
-
-        row_commands.register(bundle, measure=measure, count=count, seed=seed)
+    show_register(bundle, of_series=holds_series(bundle), again=measure, count=count, seed=seed)
 
 
 @anomaly.command()

@@ -14,7 +14,6 @@ import polars as pl
 from ..core import ColumnError, InputError, Page, track
 from .detector import NeighbourDetector
 from .report import alert_table, row_report
-from .row_register import measure_row_register
 from .telling import tell_register, tell_threshold, write_answer
 
 
@@ -62,15 +61,6 @@ def score(bundle: Path, file: Path, id_col: str | None, out: Path | None, shown:
     if unscored:
         click.echo(f"{unscored} rows have missing values and no score")
     tell_register(detector.register_)
-
-
-def register(bundle: Path, *, measure: bool, count: int, seed: int) -> None:
-    """Show, and where needed measure, what the detector cannot see."""
-    detector = NeighbourDetector.load(bundle)
-    if measure or detector.register_ is None:
-        measure_row_register(detector, count=count, seed=seed, progress=track)
-        detector.save(bundle)
-    tell_register(detector.register_, whole=True)
 
 
 def append(bundle: Path, file: Path, id_col: str | None, *, recalibrate: bool) -> None:

@@ -17,7 +17,6 @@ from .series import SeriesDetector
 from .series_alerts import judge_frame
 from .series_report import series_alert_table, series_report
 from .telling import tell_register, tell_threshold, write_answer
-from .window_register import measure_window_register
 
 
 def fit(file: Path, bundle: Path, settings: dict[str, Any]) -> None:
@@ -44,15 +43,6 @@ def score(bundle: Path, file: Path, out: Path | None, shown: int) -> None:
     if judged.unscored:
         click.echo(f"{judged.unscored} steps have no score; the column 'reason' says why")
     tell_register(detector.register_)
-
-
-def register(bundle: Path, *, measure: bool, count: int, seed: int) -> None:
-    """Show, and where needed measure, what the detector cannot see."""
-    detector = SeriesDetector.load(bundle)
-    if measure or detector.register_ is None:
-        measure_window_register(detector, count=count, seed=seed, progress=track)
-        detector.save(bundle)
-    tell_register(detector.register_, whole=True)
 
 
 def append(bundle: Path, file: Path, *, recalibrate: bool) -> None:
