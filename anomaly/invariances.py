@@ -51,9 +51,14 @@ NEIGHBOUR_WINDOWS = Invariance(
 STANDARD_SCALE = Invariance(
     "standard scale", "the unit of a column; columns far from normal weigh as much as any", ()
 )
-MAIN_DIRECTIONS = Invariance(
-    "main directions", "fine detail, which only the residual keeps", ("quantisation", "variance up")
+CHANNELS_ALONE = Invariance(
+    "channels compared one by one", "what channels have to do with each other",
+    ("channel decorrelation",),
+)  # fmt: skip
+LEVELS = Invariance(
+    "levels of a window", "order in time", ("reversal", "phase", "frequency", "swap")
 )
+SPECTRUM = Invariance("spectrum of a window", "when things happen", ("phase", "reversal"))
 LAST_STEP = Invariance("last step alone", "order and neighbourhood in time", ())
 POOLING = Invariance(
     "patches at several scales", "detail finer than a patch at the coarse scales",
@@ -72,8 +77,10 @@ def list_window_invariances(
     """List everything a detector of windows ignores by construction or by training."""
     by_part = {
         "point": (LAST_STEP,),
-        "window": (MAIN_DIRECTIONS,),
+        "window": (CHANNELS_ALONE,),
         "residual": (),
+        "levels": (LEVELS,),
+        "spectrum": (SPECTRUM,),
         "learned": (SPHERE, POOLING, NEIGHBOUR_WINDOWS),
     }
     fixed = [STANDARD_SCALE, *(one for part in parts for one in by_part[part])]

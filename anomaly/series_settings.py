@@ -24,10 +24,11 @@ class SeriesSettings:
     Args:
         false_alarm_rate: Share of normal stamps that may alert, in (0, 1).
         lookback: L, steps of a window; None reads it from the data.
-        k: Neighbours a distance is the mean of.
+        k: Neighbours a distance is the mean of; alerts are shown beside three at least.
         mode: ``"causal"`` scores a stamp by the window that ends there, so a stream and a batch
             agree; ``"covering"`` by all windows over it, sharper, up to L - 1 steps later.
-        parts: What to look at: ``point``, ``window``, ``residual``, ``learned``.
+        parts: What to look at: ``point``, ``window``, ``residual``, ``levels``, ``spectrum``,
+            ``learned``.
         augmentations: Views the encoder learns to ignore. Each is a declared blind spot.
         pooling: ``"series"`` compares a series with itself, ``"pooled"`` with all.
         calibration_share: Last share of each series, which the encoder does not see.
@@ -43,7 +44,7 @@ class SeriesSettings:
         false_alarm_rate: float = 0.01,
         *,
         lookback: int | None = None,
-        k: int = 3,
+        k: int = 1,
         mode: Mode = "causal",
         parts: Sequence[PartName] = PARTS,
         augmentations: Sequence[Augmentation] = (),

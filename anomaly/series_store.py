@@ -51,7 +51,7 @@ def save_series(detector: SeriesDetector, path: str | PathLike[str]) -> None:
             {
                 "series": _plain(series),
                 "k": fitted.model.k,
-                "spreads": [[name, size] for name, size in fitted.model.spreads.items()],
+                "spreads": [[name, sizes.tolist()] for name, sizes in fitted.model.spreads.items()],
                 "threshold": asdict(fitted.threshold),
                 "stale": fitted.stale,
                 "stretches": [[_plain(one.series), one.unseen_from] for one in fitted.stretches],
@@ -140,6 +140,8 @@ def _tensors(fitted: FittedSeries) -> dict[str, NDArray[Any]]:
         "scale": model.scale,
         "middle": model.main.middle,
         "directions": model.main.directions,
+        "early.middle": model.early.middle,
+        "early.directions": model.early.directions,
         "owner": model.reference.owner,
         "ends": model.reference.ends,
         "windows": model.reference.windows,
@@ -169,8 +171,9 @@ def _group(
         own["scale"],
         group["k"],
         MainDirections(own["middle"], own["directions"]),
+        MainDirections(own["early.middle"], own["early.directions"]),
         space,
-        dict(group["spreads"]),
+        {name: np.array(sizes) for name, sizes in group["spreads"]},
         ReferenceWindows(own["owner"], own["ends"], own["windows"]),
     )
     return FittedSeries(

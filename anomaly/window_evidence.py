@@ -20,6 +20,7 @@ from .window_model import WindowModel
 from .windows import Values, Windows, cut
 
 SHOWN_DIFFERENCES = 5
+SHOWN_NEIGHBOURS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +30,7 @@ class NormalWindow:
     Attributes:
         series: Number of its series in the fit.
         end: Step of that series it ends at.
-        distance: In the part that compares whole windows.
+        distance: Plain distance between whole windows, all channels at once.
         own_score: Its own leave-one-out score.
         values: On their own scale, [L, C].
     """
@@ -70,7 +71,7 @@ class WindowAlert:
         margin: Score minus threshold.
         parts: Part -> its distance in normal spreads.
         values: The window, on its own scale, [L, C].
-        neighbours: The k nearest normal windows.
+        neighbours: The nearest normal windows.
         differences: Largest first.
     """
 
@@ -111,15 +112,9 @@ def explain_window(
     window = cut(model.standardise(values), lookback, np.array([end]))
     measured = model.strangeness(window)
     score = float(model.score_windows(window)[0])
-    comparing = next(
-        (model.parts[name] for name in ("window", "learned", "point") if name in model.parts),
-        None,
-    )
-    rows: Integers = np.empty(0, dtype=np.int64)
-    distances = np.empty(0)
-    if comparing is not None:
-        found, numbers = comparing.measure(window, model.k)
-        distances, rows = found[0], numbers[0]
+    shown = min(max(SHOWN_NEIGHBOURS, model.k), len(model.reference))
+    found = model.whole_windows.nearest(window.reshape(1, -1), shown)
+    rows, distances = found.rows[0], found.distances[0]
     neighbours = tuple(
         _normal_window(model, int(row), float(distance))
         for row, distance in zip(rows, distances, strict=True)

@@ -1,36 +1,51 @@
 """The model of normal windows: several ways to be strange, each in its own normal spread.
 
 In: normal series [T, C] of one kind. Out: a :class:`WindowModel` that scores the windows ending at
-given steps. Its parts (``window_parts.py``) look at the last value, the window, what the main
-directions of normal windows cannot express, and the window in a learned space. Each part's
-distance is measured in units of what it varies by among normal windows (leave-one-out, with
-everything that overlaps left out too), and the parts are added: the rule of ``model.py`` for rows.
+given steps. Its parts (``window_parts.py``) look at the last value, the window itself, what the
+main directions of normal windows cannot express, its levels, its spectrum, and the window in a
+learned space. Each part's distance is measured in units of what nine in ten normal windows stay
+within (leave-one-out, with everything that overlaps left out too), and the part with most to say is
+heard: the parts are joined by the root of their summed fourth powers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core import Progress
-from .distances import Integers
+from .distances import Integers, Lengths
 from .window_learning import NeighbourWindows, WindowLearning, WindowSpace, learn_windows
 from .window_parts import (
+    ChannelsPart,
+    FeaturePart,
     Floats,
     LearnedPart,
     MainDirections,
     PartName,
-    PointPart,
     ResidualPart,
-    ShapePart,
+    View,
     WindowPart,
+    last_values,
+    levels,
+    spectrum,
 )
 from .windows import Values, Windows, cut, spread_out, whole_ends
 
-DIRECTIONS = 48
+WITHIN = 0.9
+"""Share of normal windows that stay within the spread of a part."""
+
+EASE = 0.1
+"""Added to distances in their spread, so that no view can say that all is well."""
+
+POWER = 4
+WEIGHTS: dict[PartName, float] = {"window": 2.0}
+"""How much a part is heard; 1 where it is not named."""
+
 MOST_TO_MEASURE = 1000
 CHUNK = 4096
 """Windows scored at a time: bounds the memory, not the answer."""
@@ -78,8 +93,10 @@ class WindowModel:
         scale: Of each channel, [C].
         k: Neighbours that a distance is the mean of.
         main: Main directions of normal windows.
+        early: The same of those windows alone that the encoder may see, to judge the others by.
         space: The learned space, or None without that part.
-        spreads: Part -> what its distances vary by; the keys are the parts in use, in order.
+        spreads: Part -> the spread of each of its views, [V]; the keys are the parts in use, in
+            order.
         reference: The normal windows.
     """
 
@@ -89,12 +106,13 @@ class WindowModel:
         scale: Floats,
         k: int,
         main: MainDirections,
+        early: MainDirections,
         space: WindowSpace | None,
-        spreads: Mapping[PartName, float],
+        spreads: Mapping[PartName, Floats],
         reference: ReferenceWindows,
     ) -> None:
         self.centre, self.scale, self.k = centre, scale, k
-        self.main, self.space, self.spreads = main, space, dict(spreads)
+        self.main, self.early, self.space, self.spreads = main, early, space, dict(spreads)
         self.reference = reference
         self.parts = {name: _build(name, main, space, reference.windows) for name in spreads}
 
@@ -106,13 +124,19 @@ class WindowModel:
     def with_reference(self, reference: ReferenceWindows) -> WindowModel:
         """Give the same model beside other normal windows."""
         return WindowModel(
-            self.centre, self.scale, self.k, self.main, self.space, self.spreads, reference
-        )
+            self.centre, self.scale, self.k, self.main, self.early, self.space, self.spreads,
+            reference,
+        )  # fmt: skip
 
     def standardise(self, values: Values) -> Values:
         """Put values [..., C] on the standard scale."""
         scaled: Values = (values - self.centre) / self.scale
         return scaled
+
+    @cached_property
+    def whole_windows(self) -> Lengths:
+        """Reference windows with all their channels at once, [R, L * C]; what evidence shows."""
+        return Lengths(self.reference.windows.reshape(len(self.reference), -1))
 
     def strangeness(self, windows: Windows) -> dict[PartName, Floats]:
         """Measure standardised windows, each part in its normal spread, [N] a part."""
@@ -120,8 +144,10 @@ class WindowModel:
         for start in range(0, len(windows), CHUNK):
             piece = slice(start, start + CHUNK)
             for name, part in self.parts.items():
-                distances, _ = part.measure(windows[piece], self.k)
-                out[name][piece] = distances.mean(axis=1) / self.spreads[name]
+                views = [
+                    distances.mean(axis=1) for distances, _ in part.measure(windows[piece], self.k)
+                ]
+                out[name][piece] = _over_views(views, self.spreads[name])
         return out
 
     def normal_strangeness(self, values: Values, owner: int, ends: Integers) -> Floats:
@@ -130,11 +156,15 @@ class WindowModel:
         return self.apart(windows, np.full(len(ends), owner), ends)
 
     def apart(self, windows: Windows, owner: Integers, ends: Integers) -> Floats:
-        """Score standardised windows of known origin, overlapping references left out, [N]."""
-        measured = {
-            name: _apart(part, windows, owner, ends, self.reference, self.k) / self.spreads[name]
-            for name, part in self.parts.items()
-        }
+        """Score standardised windows of known origin as if they were new, [N].
+
+        References that overlap them are left out, and directions come from windows before them.
+        """
+        measured = {}
+        for name, known in self.parts.items():
+            part = ResidualPart(self.early) if name == "residual" else known
+            views = _apart(part, windows, owner, ends, self.reference, self.k)
+            measured[name] = _over_views(views, self.spreads[name])
         return join(measured)
 
     def score_windows(self, windows: Windows) -> Floats:
@@ -143,26 +173,21 @@ class WindowModel:
 
 
 def join(measured: Mapping[PartName, Floats]) -> Floats:
-    """Add up what the parts say, [N].
+    """Join what the parts say, so that the loudest is heard, [N].
 
-    >>> join({"point": np.array([1.0, 4.0]), "window": np.array([1.0, 1.0])})
-    array([2., 5.])
+    >>> join({"point": np.array([1.0, 4.0]), "residual": np.array([1.0, 1.0])}).round(2)
+    array([1.19, 4.  ])
     """
-    joined: Floats = np.sum(list(measured.values()), axis=0)
+    powers = [(WEIGHTS.get(name, 1.0) * said) ** POWER for name, said in measured.items()]
+    joined: Floats = np.sum(powers, axis=0) ** (1 / POWER)
     return joined
 
 
-def spread_of(distances: Floats) -> float:
-    """What distances vary by: the 10 % to 90 % range of a normal law of the same deviation.
-
-    Where that range is empty the deviation is taken, then the mean, and 1 where all are 0.
-    """
-    known = distances[np.isfinite(distances)]
-    if not len(known):
-        return 1.0
-    low, high = np.quantile(known, [0.1, 0.9])
-    sizes = ((high - low) / 2.563, float(known.std()), float(known.mean()))
-    return next((float(size) for size in sizes if size > 1e-9), 1.0)
+def _over_views(views: Sequence[Floats], spreads: Floats) -> Floats:
+    """Geometric mean over views of distances in their spreads, [N]."""
+    logs = [np.log(one / spread + EASE) for one, spread in zip(views, spreads, strict=True)]
+    mean: Floats = np.exp(np.mean(logs, axis=0))
+    return mean
 
 
 def learn_window_model(
@@ -195,40 +220,44 @@ def learn_window_model(
     scale = np.where(scale > 1e-12 * np.maximum(1.0, np.abs(centre)), scale, 1.0)
     scaled = [(values - centre) / scale for values in series]
     reference = _choose_reference(scaled, lookback, reference_size)
-    main = MainDirections.of(reference.windows, DIRECTIONS)
+    seen = [spread_out(ends, max(1, reference_size // len(series))) for ends in learn_from]
+    pieces = [cut(values, lookback, ends) for values, ends in zip(scaled, seen, strict=True)]
+    main, early = MainDirections.of(reference.windows), MainDirections.of(np.concatenate(pieces))
     space = None
     if "learned" in parts:
         owner = np.concatenate([np.full(len(e), i) for i, e in enumerate(learn_from)])
         pairs = NeighbourWindows(scaled, owner, np.concatenate(learn_from), lookback, learning)
         space = learn_windows(pairs, seed=seed, progress=progress)
     k = min(k, max(1, len(reference) - reference.crowding()))
-    measured_at = spread_out(np.arange(len(reference)), MOST_TO_MEASURE)
-    spreads: dict[PartName, float] = {}
+    at = spread_out(np.arange(len(reference)), MOST_TO_MEASURE)
+    spreads: dict[PartName, Floats] = {}
     for name in parts:
         part = _build(name, main, space, reference.windows)
-        distances = _apart(
-            part,
-            reference.windows[measured_at],
-            reference.owner[measured_at],
-            reference.ends[measured_at],
-            reference,
-            k,
+        views = _apart(
+            part, reference.windows[at], reference.owner[at], reference.ends[at], reference, k
         )
-        spreads[name] = spread_of(distances)
-    return WindowModel(centre, scale, k, main, space, spreads, reference)
+        spreads[name] = np.array([max(_spread_of(one), part.least) for one in views])
+    return WindowModel(centre, scale, k, main, early, space, spreads, reference)
+
+
+def _spread_of(distances: Floats) -> float:
+    """What nine in ten known distances stay within; 0 where none is known."""
+    known = distances[np.isfinite(distances)]
+    return float(np.quantile(known, WITHIN)) if len(known) else 0.0
 
 
 def _build(
     name: PartName, main: MainDirections, space: WindowSpace | None, reference: Windows
 ) -> WindowPart:
-    if name == "point":
-        return PointPart(reference)
     if name == "window":
-        return ShapePart(main, reference)
+        return ChannelsPart(reference)
     if name == "residual":
         return ResidualPart(main)
-    assert space is not None
-    return LearnedPart(space, reference)
+    if name == "learned":
+        assert space is not None
+        return LearnedPart(space, reference)
+    features = {"point": last_values, "levels": levels, "spectrum": spectrum}
+    return FeaturePart(features[name], reference)
 
 
 def _apart(
@@ -238,9 +267,16 @@ def _apart(
     ends: Integers,
     reference: ReferenceWindows,
     k: int,
+) -> list[Floats]:
+    """Mean distance to the k nearest references that do not overlap, [N] a view."""
+    views = part.measure(windows, min(len(reference), k + reference.crowding()))
+    return [_nearest_apart(view, owner, ends, reference, k) for view in views]
+
+
+def _nearest_apart(
+    view: View, owner: Integers, ends: Integers, reference: ReferenceWindows, k: int
 ) -> Floats:
-    """Mean distance to the k nearest references that do not overlap, [N]."""
-    distances, rows = part.measure(windows, min(len(reference), k + reference.crowding()))
+    distances, rows = view
     if not rows.shape[1]:
         return distances[:, 0]
     usable = ~reference.overlapping(owner, ends, rows)

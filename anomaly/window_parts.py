@@ -1,12 +1,15 @@
 """Parts of a window's strangeness: each looks at one thing and says how far it is from normal.
 
-In: standardised windows [N, L, C]. Out: one distance a window. A part is prepared with reference
-windows; distances can leave out references that overlap a window in time, so that normal windows
-can be measured among themselves. A new view of a window is a class here and a name in ``PARTS``.
+In: standardised windows [N, L, C]. Out: for each of a part's views, the distances to the nearest
+reference windows and their numbers; most parts have one view, the window itself has one a channel.
+Numbers let the caller leave out references that overlap a window in time, so that normal windows
+can be measured among themselves. A new part is a class here, a name in ``PARTS`` and an entry in
+``invariances.py``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 import numpy as np
@@ -17,40 +20,95 @@ from .learned import Directions
 from .window_learning import WindowSpace
 from .windows import Windows
 
-PartName = Literal["point", "window", "residual", "learned"]
-PARTS: tuple[PartName, ...] = ("point", "window", "residual", "learned")
+PartName = Literal["point", "window", "residual", "levels", "spectrum", "learned"]
+PARTS: tuple[PartName, ...] = ("point", "window", "residual", "levels", "spectrum", "learned")
 Floats = NDArray[np.float64]
+View = tuple[Floats, Integers]
+"""Distances [N, near] and numbers of references, [N, near]; [N, 1] and [N, 0] without any."""
+
+EXPRESSED = 0.99
+"""Share of the variance of normal windows that the main directions hold."""
+
+MOST_DIRECTIONS = 512
+LEAST_SPREAD = 0.01
+LEAST_STEP_SPREAD = 0.05
+"""Standard deviations; a channel that never varies is judged as if it varied by that much."""
 
 
 class WindowPart(Protocol):
-    """One way for a window to be strange."""
+    """One way for a window to be strange.
 
-    name: PartName
+    Attributes:
+        least: Spread that its distances have at least, so that nothing is divided by zero.
+    """
 
-    def measure(self, windows: Windows, near: int) -> tuple[Floats, Integers]:
-        """Give distances to the ``near`` nearest reference windows and their numbers.
+    least: float
 
-        Both are [N, near]; a part without neighbours gives its value and no number, [N, 1] and
-        [N, 0].
-        """
+    def measure(self, windows: Windows, near: int) -> list[View]:
+        """Give distances to the ``near`` nearest reference windows, one entry a view."""
         ...
 
 
-class PointPart:
-    """The last value alone, in all channels: the amplitude that a unit sphere forgets.
+class FeaturePart:
+    """Distances between features of windows.
+
+    Args:
+        features: Windows [N, L, C] -> features [N, F], each window alone.
+        reference: Standardised reference windows, [R, L, C].
+    """
+
+    def __init__(self, features: Callable[[Windows], Matrix], reference: Windows) -> None:
+        self.least = LEAST_SPREAD
+        self._features = features
+        self._lengths = Lengths(features(reference))
+
+    def measure(self, windows: Windows, near: int) -> list[View]:
+        """Measure Euclidean distances between features."""
+        return [_pair(self._lengths.nearest(self._features(windows), near))]
+
+
+def last_values(windows: Windows) -> Matrix:
+    """The last value alone, in all channels: the amplitude that a unit sphere forgets, [N, C]."""
+    values: Matrix = windows[:, -1]
+    return values
+
+
+def levels(windows: Windows) -> Matrix:
+    """Where the values lie, whatever their order: mean, deviation, least and largest, [N, 4 C]."""
+    return np.concatenate(
+        [windows.mean(axis=1), windows.std(axis=1), windows.min(axis=1), windows.max(axis=1)],
+        axis=1,
+    )
+
+
+def spectrum(windows: Windows) -> Matrix:
+    """How much of each frequency there is, whenever it comes, [N, (L // 2 + 1) C]."""
+    swings = windows - windows.mean(axis=1, keepdims=True)
+    sizes = np.abs(np.fft.rfft(swings, axis=1)) / np.sqrt(windows.shape[1])
+    flat: Matrix = sizes.reshape(len(windows), -1)
+    return flat
+
+
+class ChannelsPart:
+    """The window itself: every channel finds its own nearest reference window.
+
+    A fault of one channel does not drown in the others, and a reference has to match no more than
+    one channel at a time.
 
     Args:
         reference: Standardised reference windows, [R, L, C].
     """
 
-    name: PartName = "point"
-
     def __init__(self, reference: Windows) -> None:
-        self._lengths = Lengths(reference[:, -1])
+        self.least = LEAST_STEP_SPREAD * float(np.sqrt(reference.shape[1]))
+        self._channels = [Lengths(reference[:, :, c]) for c in range(reference.shape[2])]
 
-    def measure(self, windows: Windows, near: int) -> tuple[Floats, Integers]:
-        """Measure Euclidean distances between last values."""
-        return _pair(self._lengths.nearest(windows[:, -1], near))
+    def measure(self, windows: Windows, near: int) -> list[View]:
+        """Measure Euclidean distances within each channel."""
+        return [
+            _pair(lengths.nearest(windows[:, :, channel], near))
+            for channel, lengths in enumerate(self._channels)
+        ]
 
 
 class MainDirections:
@@ -65,51 +123,29 @@ class MainDirections:
         self.middle, self.directions = middle, directions
 
     @classmethod
-    def of(cls, windows: Windows, count: int) -> MainDirections:
-        """Find at most ``count`` directions from normal windows; all of them where few differ."""
+    def of(cls, windows: Windows) -> MainDirections:
+        """Find the fewest directions that hold ``EXPRESSED`` of the variance of normal windows."""
         flat = windows.reshape(len(windows), -1)
         middle = flat.mean(axis=0)
         centred = flat - middle
-        if centred.shape[1] <= centred.shape[0]:
-            _, vectors = np.linalg.eigh(centred.T @ centred)
-            return cls(middle, np.ascontiguousarray(vectors[:, ::-1][:, :count]))
-        values, vectors = np.linalg.eigh(centred @ centred.T)
-        kept = np.argsort(-values)[: min(count, int((values > 1e-9 * values.max()).sum()))]
-        directions = centred.T @ vectors[:, kept]
-        return cls(middle, directions / np.linalg.norm(directions, axis=0))
-
-    def project(self, windows: Windows) -> Matrix:
-        """Give coordinates along the directions, [N, P]; each window alone."""
-        centred = windows.reshape(len(windows), -1) - self.middle
-        projected: Matrix = np.stack([row @ self.directions for row in centred])
-        return projected
+        wide = centred.shape[1] > centred.shape[0]
+        values, vectors = np.linalg.eigh(centred @ centred.T if wide else centred.T @ centred)
+        values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+        held = np.cumsum(values)
+        count = int(np.searchsorted(held, EXPRESSED * held[-1])) + 1 if held[-1] > 0 else 0
+        directions = vectors[:, : min(count, MOST_DIRECTIONS)]
+        if wide:
+            directions = centred.T @ directions
+            directions = directions / np.linalg.norm(directions, axis=0)
+        return cls(middle, np.ascontiguousarray(directions))
 
     def residual(self, windows: Windows) -> Floats:
-        """Give the length of what the directions cannot express, [N]."""
+        """Give the length of what the directions cannot express, each window alone, [N]."""
         centred = windows.reshape(len(windows), -1) - self.middle
-        along = self.project(windows)
-        left = np.einsum("nd,nd->n", centred, centred) - np.einsum("np,np->n", along, along)
+        along = [float(np.square(row @ self.directions).sum()) for row in centred]
+        left = np.einsum("nd,nd->n", centred, centred) - np.array(along)
         rest: Floats = np.sqrt(np.maximum(left, 0.0))
         return rest
-
-
-class ShapePart:
-    """The window in the main directions of normal windows.
-
-    Args:
-        main: The directions.
-        reference: Standardised reference windows.
-    """
-
-    name: PartName = "window"
-
-    def __init__(self, main: MainDirections, reference: Windows) -> None:
-        self._main = main
-        self._lengths = Lengths(main.project(reference))
-
-    def measure(self, windows: Windows, near: int) -> tuple[Floats, Integers]:
-        """Measure Euclidean distances between projected windows."""
-        return _pair(self._lengths.nearest(self._main.project(windows), near))
 
 
 class ResidualPart:
@@ -118,16 +154,15 @@ class ResidualPart:
     Source: Shyu et al. (2003); on windows as in TSB-AD (NeurIPS 2024).
     """
 
-    name: PartName = "residual"
+    least = LEAST_SPREAD
 
     def __init__(self, main: MainDirections) -> None:
         self._main = main
 
-    def measure(self, windows: Windows, near: int) -> tuple[Floats, Integers]:
+    def measure(self, windows: Windows, near: int) -> list[View]:
         """Give the length of the residual; there are no neighbours."""
         del near
-        empty = np.empty((len(windows), 0), dtype=np.int64)
-        return self._main.residual(windows)[:, None], empty
+        return [(self._main.residual(windows)[:, None], np.empty((len(windows), 0), np.int64))]
 
 
 class LearnedPart:
@@ -138,16 +173,16 @@ class LearnedPart:
         reference: Standardised reference windows.
     """
 
-    name: PartName = "learned"
+    least = LEAST_SPREAD
 
     def __init__(self, space: WindowSpace, reference: Windows) -> None:
         self._space = space
         self._directions = Directions(space.embed(reference), space.fingerprint)
 
-    def measure(self, windows: Windows, near: int) -> tuple[Floats, Integers]:
+    def measure(self, windows: Windows, near: int) -> list[View]:
         """Measure chords between learned vectors."""
-        return _pair(self._directions.nearest(self._space.embed(windows), near))
+        return [_pair(self._directions.nearest(self._space.embed(windows), near))]
 
 
-def _pair(nearest: Nearest) -> tuple[Floats, Integers]:
+def _pair(nearest: Nearest) -> View:
     return nearest.distances, nearest.rows

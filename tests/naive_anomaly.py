@@ -174,3 +174,49 @@ def naive_coreset(rows, size, draw, trials, rounds):
             for row, mean in zip(chosen, means, strict=True)
         ]
     return sorted(chosen)
+
+
+def naive_levels(window):
+    """Mean, deviation, least and largest of every channel, by plain loops."""
+    out = []
+    for column in window.T:
+        mean = sum(column) / len(column)
+        out += [
+            mean,
+            (sum((value - mean) ** 2 for value in column) / len(column)) ** 0.5,
+            min(column),
+            max(column),
+        ]
+    return out
+
+
+def naive_spectrum(window):
+    """Size of every frequency of every channel, by the sum that defines it."""
+    length, out = len(window), []
+    for column in window.T:
+        mean = sum(column) / length
+        for frequency in range(length // 2 + 1):
+            turned = sum(
+                (value - mean) * np.exp(-2j * np.pi * frequency * step / length)
+                for step, value in enumerate(column)
+            )
+            out.append(abs(turned) / length**0.5)
+    return out
+
+
+def naive_residual(normal, asked, expressed):
+    """Length of what the leading right singular vectors leave, one window at a time."""
+    flat = normal.reshape(len(normal), -1)
+    middle = flat.mean(axis=0)
+    _, sizes, directions = np.linalg.svd(flat - middle)
+    held, count = 0.0, 0
+    while held < expressed * (sizes**2).sum():
+        held += sizes[count] ** 2
+        count += 1
+    out = []
+    for window in asked:
+        left = window.reshape(-1) - middle
+        for direction in directions[:count]:
+            left = left - (left @ direction) * direction
+        out.append(float(np.linalg.norm(left)))
+    return out

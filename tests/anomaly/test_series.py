@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 from likewise.anomaly import SeriesDetector, Stream, explain_window, measure_window_register
 from likewise.anomaly.series import GAP, TOO_EARLY
+from likewise.anomaly.window_evidence import SHOWN_NEIGHBOURS
+from likewise.anomaly.window_parts import PARTS
 from likewise.anomaly.windows import cover
 from likewise.core import (
     ColumnError,
@@ -27,7 +29,7 @@ from sklearn.exceptions import NotFittedError
 from tests.anomaly.planted import QUICK, long_frame, saw
 from tests.naive_anomaly import naive_cover
 
-FAST = ("point", "window", "residual")
+FAST = ("point", "window", "residual", "levels", "spectrum")
 
 
 @pytest.fixture(scope="module")
@@ -219,8 +221,8 @@ def test_the_evidence_of_a_window_names_the_step(learned: SeriesDetector) -> Non
     alert = explain_window(learned, spiked(), 120)
     assert alert.margin > 0
     assert alert.differences[0].steps_before == 0
-    assert len(alert.neighbours) == learned.k
-    assert alert.parts.keys() == {"point", "window", "residual", "learned"}
+    assert len(alert.neighbours) == SHOWN_NEIGHBOURS
+    assert set(alert.parts) == set(PARTS)
     for neighbour in alert.neighbours:
         stored = saw(900)[neighbour.end - 23 : neighbour.end + 1]
         np.testing.assert_allclose(neighbour.values, stored, atol=1e-9)

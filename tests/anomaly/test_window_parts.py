@@ -1,0 +1,115 @@
+"""What a window is judged by: every part against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from likewise.anomaly import SeriesDetector
+from likewise.anomaly.window_model import EASE, POWER, WEIGHTS, join
+from likewise.anomaly.window_parts import (
+    EXPRESSED,
+    PARTS,
+    ChannelsPart,
+    FeaturePart,
+    MainDirections,
+    ResidualPart,
+    last_values,
+    levels,
+    spectrum,
+)
+
+from tests.anomaly.planted import long_frame, saw
+from tests.naive_anomaly import naive_levels, naive_residual, naive_spectrum
+
+FAST = tuple(name for name in PARTS if name != "learned")
+
+
+@pytest.fixture(scope="module")
+def windows() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(40, 12, 3)).cumsum(axis=1)
+
+
+def test_every_channel_finds_its_own_nearest_window(windows: np.ndarray) -> None:
+    asked, reference = windows[:5], windows[5:]
+    for channel, (distances, rows) in enumerate(ChannelsPart(reference).measure(asked, 2)):
+        for window, found, numbers in zip(asked, distances, rows, strict=True):
+            apart = [
+                float(np.linalg.norm(window[:, channel] - other[:, channel])) for other in reference
+            ]
+            nearest = sorted(range(len(reference)), key=lambda row: apart[row])[:2]
+            assert numbers.tolist() == nearest
+            np.testing.assert_allclose(found, [apart[row] for row in nearest], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("features", "twin"), [(levels, naive_levels), (spectrum, naive_spectrum)])
+def test_features_equal_their_slow_twins(features, twin, windows: np.ndarray) -> None:
+    np.testing.assert_allclose(
+        np.sort(features(windows), axis=1),
+        np.sort([twin(window) for window in windows], axis=1),
+        atol=1e-9,
+    )
+
+
+def test_the_last_value_is_all_that_a_point_is(windows: np.ndarray) -> None:
+    part = FeaturePart(last_values, windows)
+    changed = windows.copy()
+    changed[:, :-1] += 5.0
+    assert (part.measure(changed, 1)[0][0] == 0).all()
+
+
+@pytest.mark.parametrize("count", [20, 400])
+def test_the_residual_equals_its_slow_twin(count: int) -> None:
+    draw = np.random.default_rng(1)
+    normal = draw.normal(size=(count, 10, 1)).cumsum(axis=1)
+    asked = draw.normal(size=(6, 10, 1)).cumsum(axis=1)
+    (distances, rows), *_ = ResidualPart(MainDirections.of(normal)).measure(asked, 3)
+    assert rows.shape == (6, 0)
+    np.testing.assert_allclose(distances[:, 0], naive_residual(normal, asked, EXPRESSED), atol=1e-6)
+
+
+def test_windows_that_never_differ_have_no_main_direction() -> None:
+    main = MainDirections.of(np.ones((30, 8, 1)))
+    np.testing.assert_allclose(main.residual(np.full((1, 8, 1), 3.0)), np.sqrt(8 * 4.0))
+
+
+def test_the_loudest_part_is_heard() -> None:
+    said = {"point": np.array([0.5, 9.0]), "window": np.array([1.0, 1.0])}
+    expected = [
+        sum((WEIGHTS.get(name, 1.0) * value[row]) ** POWER for name, value in said.items())
+        ** (1 / POWER)
+        for row in range(2)
+    ]
+    np.testing.assert_allclose(join(said), expected)
+    assert join(said)[1] < 9.1
+
+
+def test_a_fault_of_one_channel_does_not_drown_in_the_others() -> None:
+    frame = long_frame(saw(700, channels=6))
+    detector = SeriesDetector(0.05, lookback=24, parts=("window",)).fit(frame)
+    faulty = saw(200, seed=9, channels=6)
+    faulty[100:124, 2] = faulty[100:124, 2][::-1]
+    scores, _ = detector.score_values(faulty)
+    assert abs(int(np.nanargmax(scores)) - 123) <= 6
+    assert np.nanmin(scores) > EASE
+
+
+def test_a_channel_that_never_moved_is_judged_once_it_does() -> None:
+    values = saw(700, channels=2)
+    values[:, 1] = 4.0
+    detector = SeriesDetector(0.05, lookback=24, parts=FAST).fit(long_frame(values))
+    later = saw(200, seed=9, channels=2)
+    later[:, 1] = 4.0
+    later[150, 1] = 5.0
+    scores, _ = detector.score_values(later)
+    assert int(np.nanargmax(scores)) in range(150, 174)
+    assert detector.threshold().alerts(scores)[150]
+
+
+def test_fresh_normals_alert_about_as_often_as_asked() -> None:
+    shares = []
+    for seed in range(3):
+        detector = SeriesDetector(0.05, lookback=24, parts=FAST, seed=seed)
+        detector.fit(long_frame(saw(1200, seed)))
+        scores, _ = detector.score_values(saw(3000, seed + 100))
+        shares.append(float(np.nanmean(detector.threshold().alerts(scores))))
+    assert 0.01 < np.mean(shares) < 0.1
