@@ -121,6 +121,8 @@ class NaiveStep:
     kept: list[int] = field(default_factory=list)
     masked: int = 0
     beaten: int = 0
+    kink: float = math.inf
+    """How near the debiased mean of any row came to its floor, where the gradient jumps."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,9 @@ def _naive_row(
     if settings.debias:
         # 2007.00224 eq. 8 with M = 1, floor exp(-1/t).
         estimate = (total / count - settings.debias * own.exp()) / (1 - settings.debias)
-        total = count * torch.maximum(estimate, torch.exp(-scale))
+        floor = torch.exp(-scale)
+        step.kink = min(step.kink, abs(float((estimate / floor).detach()) - 1))
+        total = count * torch.maximum(estimate, floor)
     if settings.decoupled:
         return total.log() - own  # DCL 2110.06848, eq. 6
     return (own.exp() + total).log() - own

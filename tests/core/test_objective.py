@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from likewise.core.errors import (
     DegenerateTemperature,
@@ -300,6 +300,8 @@ def test_any_batch_equals_the_twin_or_says_it_has_no_negatives(batch: Batch) -> 
             ask_twin(batch)
         return
     expected, counts = ask_twin(batch)
+    # On a kink the last digit decides which of two gradients is right.
+    assume(counts.kink > 1e-6)
     # At scale 100 cosines are multiplied, and with them their last digit.
     assert_close(found, expected, 1e-9, 1e-10)
     assert (step.candidates_min, step.masked) == (min(counts.kept) + 1, counts.masked)
