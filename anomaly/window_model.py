@@ -43,7 +43,7 @@ EASE = 0.1
 """Added to distances in their spread, so that no view can say that all is well."""
 
 POWER = 4
-WEIGHTS: dict[PartName, float] = {"window": 2.0}
+WEIGHTS: dict[PartName, float] = {"point": 0.5, "window": 2.0}
 """How much a part is heard; 1 where it is not named."""
 
 MOST_TO_MEASURE = 1000
@@ -175,7 +175,7 @@ class WindowModel:
 def join(measured: Mapping[PartName, Floats]) -> Floats:
     """Join what the parts say, so that the loudest is heard, [N].
 
-    >>> join({"point": np.array([1.0, 4.0]), "residual": np.array([1.0, 1.0])}).round(2)
+    >>> join({"levels": np.array([1.0, 4.0]), "residual": np.array([1.0, 1.0])}).round(2)
     array([1.19, 4.  ])
     """
     powers = [(WEIGHTS.get(name, 1.0) * said) ** POWER for name, said in measured.items()]

@@ -10,6 +10,7 @@ import pytest
 MODULES = (
     "blindspots",
     "combining",
+    "coreset",
     "detector",
     "distances",
     "evaluation",
