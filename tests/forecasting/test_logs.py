@@ -15,7 +15,9 @@ from likewise.forecasting import (
     Repeat,
     RetrievalForecaster,
     backtest,
+    read_frame,
 )
+from likewise.forecasting.origins import latest_origins
 
 from tests.forecasting.planted import HORIZON, LOOKBACK, forecasts_at, long_frame, two_waves, wave
 
@@ -94,3 +96,24 @@ def test_bands_are_those_of_the_logarithms_and_never_reach_zero() -> None:
     for column in table.columns[2:]:
         np.testing.assert_allclose(table[column], np.exp(logs[column].to_numpy()), rtol=1e-9)
         assert table[column].min() > 0
+
+
+@pytest.mark.parametrize(
+    "build", [lambda: InLogs(raw(), alias="M"), lambda: Blend([InLogs(raw())], alias="M")]
+)
+def test_nothing_behind_a_cutoff_changes_what_is_said_at_it(build) -> None:  # type: ignore[no-untyped-def]
+    frame, cutoff = growing(), 150
+    later = growing().with_columns(
+        pl.when(pl.col("ds") > cutoff).then(pl.col("ds") * 7.0).otherwise("y").alias("y")
+    )
+
+    def said(changed: pl.DataFrame) -> list[np.ndarray]:
+        panel = read_frame(changed)
+        model = build().fit_panel(panel.until(140))
+        known = panel.until(cutoff)
+        model.attach(known)
+        told = model.forecast(known, latest_origins(known), [80], [0.3])
+        return [told.mean, *told.bands[80], told.quantiles[0.3]]
+
+    for one, other in zip(said(frame), said(later), strict=True):
+        np.testing.assert_array_equal(one, other)
