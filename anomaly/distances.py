@@ -27,8 +27,10 @@ Integers = NDArray[np.int64]
 Light = NDArray[np.float32]
 
 QUERY_TILE = 128
+MOST_QUERIES = 1024
 ROW_TILE = 16_384
-"""A tile of their product is 8 MB: small enough to be read again from the cache."""
+"""A tile of queries by rows is 8 MB: small enough to be read again from the cache. Where there are
+few and narrow rows, more queries share a tile."""
 
 GROUP = 16
 """Rows of which only the nearest is ranked first: ranking groups is cheaper than ranking rows."""
@@ -106,8 +108,10 @@ class Lengths:
         out = -np.ones(len(queries), dtype=np.int64) if leave_out is None else leave_out
         distances = np.empty((len(queries), k))
         rows = np.empty((len(queries), k), dtype=np.int64)
-        for start in range(0, len(queries), QUERY_TILE):
-            part = slice(start, start + QUERY_TILE)
+        longest = max(len(self), (k + 1 + SLACK) * self.rows.shape[1])
+        step = int(np.clip(QUERY_TILE * ROW_TILE // longest, QUERY_TILE, MOST_QUERIES))
+        for start in range(0, len(queries), step):
+            part = slice(start, start + step)
             tile = np.asarray(queries[part], dtype=np.float64)
             distances[part], rows[part] = self._tile(tile, k, out[part])
         return Nearest(distances, rows)
@@ -139,10 +143,14 @@ class Lengths:
             tile = torch.addmm(self._squares[start : start + ROW_TILE], light, rows.T, alpha=-2)
             value, place = _smallest(tile, min(wanted, len(rows)))
             best.append((value, place + start))
-        values, order = _least(np.concatenate([value for value, _ in best], axis=1), wanted)
-        places = np.concatenate([place for _, place in best], axis=1)
-        worst = values[:, -1].astype(np.float64) + light.square().sum(dim=1).numpy()
-        return worst, np.take_along_axis(places, order, axis=1)
+        values, places = best[0]
+        if len(best) > 1:
+            every = np.concatenate([value for value, _ in best], axis=1)
+            values, order = _least(every, wanted)
+            places = np.take_along_axis(
+                np.concatenate([place for _, place in best], axis=1), order, axis=1
+            )
+        return values[:, -1].astype(np.float64) + light.square().sum(dim=1).numpy(), places
 
     def _measure(self, queries: Matrix, nominated: Integers, out: Integers) -> Floats:
         difference = self.rows[nominated] - queries[:, None, :]
