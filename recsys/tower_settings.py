@@ -51,8 +51,8 @@ class TowerSettings:
     sampled_exponent: float = 0.5
     uniform: float = 0.1
     correct: float = 1.0
-    teacher_share: float = 0.8
-    whole: float = 0.5
+    teacher_share: float = 0.9
+    whole: float = 0.8
     smoothing: float = 0.0
     popularity_exponent: float = 0.0
 

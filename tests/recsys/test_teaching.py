@@ -31,7 +31,7 @@ def test_a_teacher_answers_whole_histories_with_what_is_new_to_them() -> None:
         assert sorted(told.tolist()) == expected.tolist()
         weights = answers.weights[answers.offsets[row] : answers.offsets[row + 1]]
         if len(told):
-            sharp = scores[told].astype(float) ** 2
+            sharp = scores[told].astype(float) ** 3
             np.testing.assert_allclose(weights, sharp / sharp.sum(), rtol=1e-4)
 
 
