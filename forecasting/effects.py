@@ -25,7 +25,7 @@ from ..core import ColumnError, InputError
 from .holdout import slices
 from .normalisers import series_units, training_deviations
 from .panel import Panel, Values
-from .ridge import DirectRidge
+from .ridge import MOST_WINDOWS, DirectRidge
 from .windows import Windows
 
 LEANS = (30.0, 300.0, np.inf)
@@ -189,7 +189,7 @@ def _surprises(
     units: Mapping[Any, float],
     after: int | None = None,
 ) -> _Surprises:
-    """Sums over every window whose next row is known, and lies behind a step if one is given."""
+    """Sums over windows whose next row is known, and lies behind a step if one is given."""
     windows = Windows(panel, ridge.lookback, 1)
     first = 0 if after is None else int(windows.upto(np.array([after]))[0])
     columns = np.column_stack([panel.values, known_columns(panel, names)])
@@ -198,8 +198,10 @@ def _surprises(
     square, cross = np.zeros((count, width, width)), np.zeros((count, width))
     rows = np.zeros(count)
     views = sliding_window_view(columns, ridge.lookback + 1, axis=0)
-    for part in slices(len(windows) - first, _BATCH):
-        chosen = np.arange(first + part.start, first + part.stop)
+    read = min(len(windows) - first, MOST_WINDOWS)
+    spread = np.linspace(first, len(windows) - 1, read).astype(np.int64)
+    for part in slices(read, _BATCH):
+        chosen = spread[part]
         stretches = views[windows.anchors[chosen] - ridge.lookback + 1]
         whole = ~np.isnan(stretches).any(axis=(1, 2))
         series = windows.series_of(chosen)[whole]
