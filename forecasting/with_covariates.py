@@ -8,9 +8,7 @@ in the forecast although no window ended before one like it.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,20 +16,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..core import SettingError
-from .effects import Effects, choose_effects, learn_effects, places_of
-from .explanation import Explanation
+from .effects import choose_effects, learn_effects, places_of
 from .holdout import HeldOut
 from .model import Forecaster
 from .origins import Origins, known_ahead
 from .panel import Panel, Values
-from .units import Steps
+from .wrapped import Wrapped
 
 
-class WithCovariates(Forecaster):
+class WithCovariates(Wrapped):
     """A forecaster of what covariates do not explain, and their effects on top.
 
     Effects add up and act at once: one unit of a column adds the same whenever it is on. Inside
-    :class:`InLogs` they are shares: ``InLogs(WithCovariates(model, ["promo"]))``.
+    :class:`InLogs` they are shares: ``InLogs(WithCovariates(model, ["promo"]))``. An explanation
+    and :meth:`explain_effects` add up to the forecast.
 
     Args:
         model: Any forecaster; it is copied, not changed.
@@ -50,48 +48,35 @@ class WithCovariates(Forecaster):
     def __init__(
         self, model: Forecaster, columns: Sequence[str], *, alias: str | None = None
     ) -> None:
-        super().__init__(
-            model.horizon,
-            lookback=model.lookback,
-            freq=model.freq,
-            gaps=model.gaps,
-            alias=alias or f"{model.alias}WithCovariates",
-        )
+        super().__init__(model, alias or f"{model.alias}WithCovariates")
         if isinstance(columns, str) or not columns or len(set(columns)) < len(columns):
             raise SettingError(f"columns takes a list of different names, found {columns!r}")
-        self.model = model
         self.columns = tuple(columns)
-        self.family = model.family
-        self._cleaned: tuple[Panel, Effects, Panel] | None = None
 
     @property
     def covariates(self) -> tuple[str, ...]:
         """The columns it looks at, and those of its model."""
         return tuple(dict.fromkeys((*self.columns, *self.model.covariates)))
 
+    def change(self, panel: Panel) -> Panel:
+        """The panel as it would have been without the columns' effects."""
+        return self.effects_.taken_off(panel)
+
     def rehearse(self, panel: Panel, held: HeldOut) -> None:
         """Learn effects before the cut, and let the model learn from what they leave."""
         self.effects_ = choose_effects(held.before, panel, self.columns, self.lookback)
-        self.model_ = copy.deepcopy(self.model)
-        before = self.effects_.taken_off(held.before)
-        self.model_.rehearse(self.cleaned(panel), replace(held, before=before))
+        self.forget()
+        super().rehearse(panel, held)
 
     def learn(self, panel: Panel) -> None:
         """Learn effects again from every row, and let the model learn from what they leave."""
         self.effects_ = learn_effects(panel, self.effects_)
-        self.model_.learn(self.cleaned(panel))
-
-    def attach(self, panel: Panel) -> None:
-        """Let the model get ready for origins of the panel."""
-        self.model_.attach(self.cleaned(panel))
-
-    def latest_candidates(self, steps: Steps) -> list[int | None] | None:
-        """Latest row that the model's index could show at each step."""
-        return self.model_.latest_candidates(steps)
+        self.forget()
+        super().learn(panel)
 
     def ready(self, panel: Panel, origins: Origins) -> NDArray[np.bool_]:
         """Which origins the model can forecast from, the columns being known for H steps, [O]."""
-        able = self.model_.ready(self.cleaned(panel), origins)
+        able = super().ready(panel, origins)
         ready: NDArray[np.bool_] = able & self._known(panel, origins)
         return ready
 
@@ -99,48 +84,19 @@ class WithCovariates(Forecaster):
         """Why origins that are not ready are not: covariates that end too early, or the model."""
         known = self._known(panel, origins)
         needed = f"{', '.join(self.columns)} must be known for {self.horizon} steps ahead"
-        told = self.model_.why_not(self.cleaned(panel), origins)
+        told = super().why_not(panel, origins)
         return [why if yes else needed for yes, why in zip(known.tolist(), told, strict=True)]
 
     def expect(self, panel: Panel, origins: Origins) -> Values:
         """The model's forecast of what is left, and the effects of what is coming, [O, H]."""
-        return self.model_.expect(self.cleaned(panel), origins) + self._added(panel, origins)
+        return self.model_.expect(self.shown(panel), origins) + self._added(panel, origins)
 
     def draws(self, panel: Panel, origins: Origins, mean: Values) -> Values:
         """The model's draws, and the effects of what is coming, [O, M, H]."""
         added = self._added(panel, origins)
-        drawn = self.model_.draws(self.cleaned(panel), origins, mean - added)
+        drawn = self.model_.draws(self.shown(panel), origins, mean - added)
         possible: Values = drawn + added[:, None]
         return possible
-
-    def explain(
-        self, series_id: Hashable | None = None, *, episodes: int = 8, min_gap: int | None = None
-    ) -> Explanation:
-        """Take the forecast of one series apart, less the effects of what is coming.
-
-        Args:
-            series_id: Which series; None for the first.
-            episodes: How many episodes are told one by one.
-            min_gap: As in :meth:`RetrievalForecaster.explain`.
-
-        Returns:
-            The explanation; its parts and those of :meth:`explain_effects` add up to the forecast.
-
-        Raises:
-            SettingError: A model without a history to show.
-        """
-        origin = self.explainable_origin(series_id)
-        told = self.explain_at(self.panel_, origin, episodes=episodes, min_gap=min_gap)
-        if told is None:
-            raise SettingError(f"{self.model.alias} has no index, so there are no episodes to show")
-        return told
-
-    def explain_at(
-        self, panel: Panel, origin: Origins, *, episodes: int = 8, min_gap: int | None = None
-    ) -> Explanation | None:
-        """The model's own explanation, less the effects of what is coming."""
-        cleaned = self.cleaned(panel)
-        return self.model_.explain_at(cleaned, origin, episodes=episodes, min_gap=min_gap)
 
     def explain_effects(self, series_id: Hashable | None = None) -> Any:
         """What each column adds to the forecast of one series.
@@ -162,14 +118,6 @@ class WithCovariates(Forecaster):
         """What one unit of each column adds to each series, a frame of the caller's kind."""
         told = self.effects_.tell(self.panel_)
         return self.panel_.answer({name: told[name] for name in told.columns})
-
-    def cleaned(self, panel: Panel) -> Panel:
-        """The panel without the effects; that of the last panel is kept while they stay."""
-        known = self._cleaned
-        if known is None or known[0] is not panel or known[1] is not self.effects_:
-            known = (panel, self.effects_, self.effects_.taken_off(panel))
-            self._cleaned = known
-        return known[2]
 
     def _added(self, panel: Panel, origins: Origins) -> Values:
         rates = self.effects_.rates(panel)[origins.series]
