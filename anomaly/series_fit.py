@@ -18,7 +18,8 @@ from ..core import Progress, TooFewRows
 from .distances import Integers
 from .series_settings import Mode, SeriesSettings
 from .threshold import Threshold, calibrate
-from .window_model import ReferenceWindows, WindowModel, learn_window_model
+from .window_model import WindowModel, learn_window_model
+from .window_reference import ReferenceWindows
 from .windows import Values, cover, cut, spread_out, suggest_lookback, whole_ends
 
 Floats = NDArray[np.float64]

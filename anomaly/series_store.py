@@ -32,8 +32,9 @@ from .series import SeriesDetector
 from .series_fit import FittedSeries, Stretch
 from .threshold import Threshold
 from .window_learning import WindowLearning, WindowSpace
-from .window_model import ReferenceWindows, WindowModel
+from .window_model import WindowModel
 from .window_parts import MainDirections
+from .window_reference import ReferenceWindows
 
 KIND = "anomaly-series"
 _Detector = TypeVar("_Detector", bound=SeriesDetector)

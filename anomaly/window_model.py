@@ -11,11 +11,9 @@ heard: the parts are joined by the root of their summed fourth powers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core import Progress
 from .distances import Integers, Lengths
@@ -34,7 +32,8 @@ from .window_parts import (
     levels,
     spectrum,
 )
-from .windows import Values, Windows, cut, spread_out, whole_ends
+from .window_reference import ReferenceWindows, choose_reference
+from .windows import Values, Windows, cut, spread_out
 
 WITHIN = 0.9
 """Share of normal windows that stay within the spread of a part."""
@@ -49,40 +48,6 @@ WEIGHTS: dict[PartName, float] = {"point": 0.5, "window": 2.0}
 MOST_TO_MEASURE = 1000
 CHUNK = 4096
 """Windows scored at a time: bounds the memory, not the answer."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReferenceWindows:
-    """Normal windows to compare with.
-
-    Attributes:
-        owner: Number of the series each comes from, [R].
-        ends: Step of that series it ends at, [R].
-        windows: On the standard scale, [R, L, C].
-    """
-
-    owner: Integers
-    ends: Integers
-    windows: Windows
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def overlapping(self, owner: Integers, ends: Integers, rows: Integers) -> NDArray[np.bool_]:
-        """Say which of ``rows`` [N, M] share steps with the windows asked about, [N, M]."""
-        lookback = self.windows.shape[1]
-        same = self.owner[rows] == owner[:, None]
-        near: NDArray[np.bool_] = same & (np.abs(self.ends[rows] - ends[:, None]) < lookback)
-        return near
-
-    def crowding(self) -> int:
-        """The most references that any window overlaps."""
-        lookback, most = self.windows.shape[1], 0
-        for number in np.unique(self.owner):
-            ends = np.sort(self.ends[self.owner == number])
-            reach = np.searchsorted(ends, ends + 2 * lookback - 1) - np.arange(len(ends))
-            most = max(most, int(reach.max()))
-        return most
 
 
 class WindowModel:
@@ -123,10 +88,16 @@ class WindowModel:
 
     def with_reference(self, reference: ReferenceWindows) -> WindowModel:
         """Give the same model beside other normal windows."""
+        return self._beside(reference, self.main)
+
+    def as_early(self, reference: ReferenceWindows) -> WindowModel:
+        """Give the model as one that never saw the held-out windows, beside other normal ones."""
+        return self._beside(reference, self.early)
+
+    def _beside(self, reference: ReferenceWindows, main: MainDirections) -> WindowModel:
         return WindowModel(
-            self.centre, self.scale, self.k, self.main, self.early, self.space, self.spreads,
-            reference,
-        )  # fmt: skip
+            self.centre, self.scale, self.k, main, self.early, self.space, self.spreads, reference
+        )
 
     def standardise(self, values: Values) -> Values:
         """Put values [..., C] on the standard scale."""
@@ -219,10 +190,15 @@ def learn_window_model(
     centre, scale = np.nanmean(every, axis=0), np.nanstd(every, axis=0)
     scale = np.where(scale > 1e-12 * np.maximum(1.0, np.abs(centre)), scale, 1.0)
     scaled = [(values - centre) / scale for values in series]
-    reference = _choose_reference(scaled, lookback, reference_size)
-    seen = [spread_out(ends, max(1, reference_size // len(series))) for ends in learn_from]
-    pieces = [cut(values, lookback, ends) for values, ends in zip(scaled, seen, strict=True)]
-    main, early = MainDirections.of(reference.windows), MainDirections.of(np.concatenate(pieces))
+    reference = choose_reference(scaled, lookback, reference_size)
+    early = np.concatenate(
+        [
+            cut(values, lookback, spread_out(ends, max(1, reference_size // len(series))))
+            for values, ends in zip(scaled, learn_from, strict=True)
+            if len(ends)
+        ]
+    )
+    main, early_main = MainDirections.of(reference.windows), MainDirections.of(early)
     space = None
     if "learned" in parts:
         owner = np.concatenate([np.full(len(e), i) for i, e in enumerate(learn_from)])
@@ -237,7 +213,7 @@ def learn_window_model(
             part, reference.windows[at], reference.owner[at], reference.ends[at], reference, k
         )
         spreads[name] = np.array([max(_spread_of(one), part.least) for one in views])
-    return WindowModel(centre, scale, k, main, early, space, spreads, reference)
+    return WindowModel(centre, scale, k, main, early_main, space, spreads, reference)
 
 
 def _spread_of(distances: Floats) -> float:
@@ -285,20 +261,3 @@ def _nearest_apart(
     sums = np.where(first, distances, 0.0).sum(axis=1)
     mean: Floats = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     return mean
-
-
-def _choose_reference(scaled: Sequence[Values], lookback: int, size: int) -> ReferenceWindows:
-    ends = [whole_ends(values, lookback) for values in scaled]
-    total = sum(map(len, ends))
-    share = min(1.0, size / max(total, 1))
-    kept = [spread_out(one, max(1, round(share * len(one)))) for one in ends if len(one)]
-    numbers = [number for number, one in enumerate(ends) if len(one)]
-    return ReferenceWindows(
-        np.concatenate([np.full(len(e), n) for n, e in zip(numbers, kept, strict=True)]),
-        np.concatenate(kept),
-        np.ascontiguousarray(
-            np.concatenate(
-                [cut(scaled[n], lookback, e) for n, e in zip(numbers, kept, strict=True)]
-            )
-        ),
-    )

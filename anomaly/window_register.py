@@ -89,10 +89,10 @@ def _owner(fitted: FittedSeries, series: Any) -> int:
 
 
 def _before(model: WindowModel, owner: int, start: int) -> WindowModel:
-    """The model with only those references that end before the held-out stretch."""
+    """The model that knows no more than what ends before the held-out stretch."""
     reference = model.reference
     keep = np.flatnonzero((reference.owner != owner) | (reference.ends < start))
-    return model.with_reference(
+    return model.as_early(
         replace(
             reference,
             owner=reference.owner[keep],
