@@ -128,9 +128,9 @@ class ContinuationIndex(Memory):
     def _recall(self, panel: Panel, origins: Origins, kernels: Sequence[Kernel]) -> list[Recalled]:
         whole = [one for one in kernels if isinstance(one, Softmax) and self.neighbours is None]
         near = [one for one in kernels if one not in whole]
-        found: dict[Kernel, Recalled] = dict(
-            zip(whole, self._weigh_all(panel, origins, whole), strict=True)
-        )
+        found: dict[Kernel, Recalled] = {}
+        if whole:
+            found |= zip(whole, self._weigh_all(panel, origins, whole), strict=True)
         for count in sorted({self._count(kernel) for kernel in near}):
             alike = [kernel for kernel in near if self._count(kernel) == count]
             found |= zip(alike, self._weigh_nearest(panel, origins, alike, count), strict=True)
@@ -148,7 +148,7 @@ class ContinuationIndex(Memory):
         held = torch.from_numpy(self.index.stored.vectors)
         width = self.recipe.horizon + self.summaries.shape[1]
         totals = [RunningMean(len(origins), width, kind) for _ in kernels]
-        for start in range(0, int(counts.max()) if kernels else 0, _TILE):
+        for start in range(0, int(counts.max()), _TILE):
             rows = slice(start, min(start + _TILE, len(self)))
             cosine = queries @ held[rows].to(kind).T
             self.hide(cosine, start, counts, wanted)

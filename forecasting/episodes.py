@@ -49,7 +49,7 @@ def explain_origin(
     asked = index.ask(panel, origin)
     weights = index.weights(panel, origin)
     past = pasts(panel, origin, index.recipe.lookback)
-    base = level.base(index.recipe.summarise(panel, origin))[0]
+    base = level.base(index.recipe.summarise(panel, origin, past))[0]
     scale = float(asked.scales[0])
 
     def contribution(rows: Steps) -> Values:

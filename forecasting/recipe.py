@@ -84,9 +84,15 @@ class Recipe:
             window[there] = np.nan_to_num(self.normaliser.apply(past, base, scale))
         return window
 
-    def summarise(self, panel: Panel, origins: Origins) -> Values:
-        """Summary of the window up to each origin, in units of the target, [O, F]."""
-        summary = summarise(pasts(panel, origins, self.lookback))
+    def summarise(self, panel: Panel, origins: Origins, past: Values) -> Values:
+        """Summary of the window up to each origin, in units of the target, [O, F].
+
+        Args:
+            panel: Holds the windows.
+            origins: Where they end.
+            past: The windows, [O, L].
+        """
+        summary = summarise(past)
         if self.direct is None:
             return summary
         return np.column_stack([summary, self.direct.expect(panel, origins)])

@@ -248,7 +248,7 @@ class RetrievalForecaster(Forecaster):
         mean = np.empty((len(origins), self.horizon))
         if whole.any():
             recalled = self.index_.recall(panel, origins[whole])
-            base = self.level_.base(self.recipe_.summarise(panel, origins[whole]))
+            base = self.level_.base(self.recipe_.summarise(panel, origins[whole], past[whole]))
             mean[whole] = base + recalled.future - self.level_.base(recalled.summary)
         for place in np.flatnonzero(~whole).tolist():
             mean[place] = find_donors(self.index_, panel, origins[place : place + 1]).mean()
@@ -260,7 +260,7 @@ class RetrievalForecaster(Forecaster):
         whole = complete(past)
         drawn = np.empty((len(origins), DRAWS, mean.shape[1]))
         if whole.any():
-            base = self.level_.base(self.recipe_.summarise(panel, origins[whole]))
+            base = self.level_.base(self.recipe_.summarise(panel, origins[whole], past[whole]))
             lifts = draw_lifts(self.index_, self.level_, panel, origins[whole])
             drawn[whole] = fence(base[:, None] + lifts, past[whole])
         for place in np.flatnonzero(~whole).tolist():

@@ -13,7 +13,7 @@ import numpy as np
 
 from .continuations import ContinuationIndex
 from .levels import Level
-from .origins import Origins, futures
+from .origins import Origins, futures, pasts
 from .panel import Panel
 from .recalled import Recalled
 
@@ -42,7 +42,8 @@ def level_errors(
     recalled = recalled or index.recall(panel, origins)
     unit = index.recipe.units(panel)[origins.series][:, None]
     truth = futures(panel, origins, index.recipe.horizon)
-    summary = index.recipe.summarise(panel, origins)
+    past = pasts(panel, origins, index.recipe.lookback)
+    summary = index.recipe.summarise(panel, origins, past)
     alone: Errors = {}
     together: Errors = {}
     for name, level in levels.items():
