@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable
 
 import torch
-from benchmarks.recsys_training import training
 from likewise.recsys import TowerSettings
 
 from benchmarks import recsys_accuracy as accuracy
@@ -28,6 +27,7 @@ from benchmarks.recsys_cold import cold
 from benchmarks.recsys_job import job
 from benchmarks.recsys_judging import SEED
 from benchmarks.recsys_speed import speed
+from benchmarks.recsys_training import training
 
 ACCURACY: dict[str, Callable[[int], None]] = {
     "gowalla": accuracy.gowalla,
