@@ -307,6 +307,16 @@ def test_any_batch_equals_the_twin_or_says_it_has_no_negatives(batch: Batch) -> 
     assert (step.candidates_min, step.masked) == (min(counts.kept) + 1, counts.masked)
 
 
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_a_hopeless_row_is_exact_too(loss: str) -> None:
+    """The loss of a row is near 25, where a softplus cut short is off by 1e-11."""
+    batch = make_batch("cross", False, size=2, width=2, loss=loss)
+    batch.anchors = torch.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
+    batch.positives = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
+    batch.log_scale, batch.logit_bias = math.log(25), 0.0
+    assert_close(ask_library(batch)[0], ask_twin(batch)[0], 1e-14, 1e-14)
+
+
 @pytest.mark.parametrize("elements", [1, 40, 500])
 @pytest.mark.parametrize("option", ["infonce", "decoupled, debias and hardness", "sigmoid"])
 @pytest.mark.parametrize("layout", LAYOUTS)
