@@ -87,7 +87,7 @@ class WindowRegressor(Forecaster):
                 "shorten the lookback or the horizon, or close the gaps"
             )
         units = training_deviations(panel)
-        self.deviations_ = dict(zip(panel.ids, units.tolist(), strict=True))
+        self.deviations_ = panel.by_id(units)
         rows = np.arange(0, len(windows), -(-len(windows) // self.most_windows))
         past, future = windows.pasts(rows), windows.futures(rows)
         base, scale = self.normaliser.measure(past, units[windows.series_of(rows)])

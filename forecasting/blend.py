@@ -108,7 +108,7 @@ class Blend(Forecaster):
             member.rehearse(panel, held)
         self.attach(panel)
         before = held.before
-        known = dict(zip(before.ids, training_deviations(before).tolist(), strict=True))
+        known = before.by_id(training_deviations(before))
         unit = series_units(panel, known, self.lookback)[held.origins.series][:, None]
         said = np.concatenate(
             [self._said(panel, part) for part in batches(held.origins, _BATCH)], axis=1

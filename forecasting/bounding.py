@@ -35,7 +35,7 @@ def choose_draws(
     """
     if len(candidates) == 1 or len(origins) < FEWEST:
         return 0, np.zeros(len(candidates))
-    usual = dict(zip(panel.ids, training_deviations(panel).tolist(), strict=True))
+    usual = panel.by_id(training_deviations(panel))
     order = np.argsort(origins.steps, kind="stable")
     earlier, later = order[: len(order) // 2], order[len(order) // 2 :]
     losses = []

@@ -100,7 +100,7 @@ def calibrate(
         origins: Where to forecast from; their futures are known.
         draws: Its equally likely futures: panel, origins and [O, H] in, [O, M, H] out.
     """
-    usual = dict(zip(panel.ids, training_deviations(panel).tolist(), strict=True))
+    usual = panel.by_id(training_deviations(panel))
     mean = np.concatenate([expect(panel, part) for part in batches(origins, _BATCH)])
     return calibrate_around(mean, panel, origins, usual, draws)
 

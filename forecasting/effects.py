@@ -127,22 +127,28 @@ def choose_effects(before: Panel, panel: Panel, names: Sequence[str], lookback: 
         names: Columns.
         lookback: L, rows from which a ridge foresees the next one.
     """
-    ridge, seen = _learn_rounds(before, names, lookback)
-    units = dict(zip(before.ids, training_deviations(before).tolist(), strict=True))
-    tail = _surprises(panel, names, ridge, units, after=int(before.end_steps.max()))
-    tried = [_lean(seen, names, units, lookback, lean) for lean in LEANS]
+    none = _no_effects(before, names, lookback)
+    ridge, seen = _learn_rounds(before, none)
+    tail = _Stretches(panel, none).surprises(ridge, after=int(before.end_steps.max()))
+    tried = [_lean(seen, none, lean) for lean in LEANS]
     saved = [tail.saved(effects) for effects in tried]
     best = int(np.argmax(saved))
-    return tried[best] if saved[best] > 0 else _none(names, units, lookback)
+    return tried[best] if saved[best] > 0 else none
 
 
 def learn_effects(panel: Panel, like: Effects) -> Effects:
     """Learn effects again from all rows; how much a series leans on the shared one stays."""
-    units = dict(zip(panel.ids, training_deviations(panel).tolist(), strict=True))
+    none = _no_effects(panel, like.names, like.lookback)
     if like.lean == NO_EFFECT:
-        return _none(like.names, units, like.lookback)
-    _, seen = _learn_rounds(panel, like.names, like.lookback)
-    return _lean(seen, like.names, units, like.lookback, like.lean)
+        return none
+    _, seen = _learn_rounds(panel, none)
+    return _lean(seen, none, like.lean)
+
+
+def _no_effects(panel: Panel, names: Sequence[str], lookback: int) -> Effects:
+    """What is known before anything is learned: columns, and the units of series."""
+    units = panel.by_id(training_deviations(panel))
+    return Effects(tuple(names), np.zeros(len(names)), {}, units, lookback, NO_EFFECT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,48 +175,51 @@ class _Surprises:
         return float(gained - paid)
 
 
-def _learn_rounds(
-    panel: Panel, names: Sequence[str], lookback: int
-) -> tuple[DirectRidge, _Surprises]:
+class _Stretches:
+    """Rows of the target and its covariates, L before each that is to be foreseen.
+
+    Args:
+        panel: Carries the covariates.
+        none: Columns, units and lookback.
+    """
+
+    def __init__(self, panel: Panel, none: Effects) -> None:
+        self.windows = Windows(panel, none.lookback, 1)
+        self.unit = series_units(panel, none.units, none.lookback)
+        columns = np.column_stack([panel.values, known_columns(panel, none.names)])
+        self.views = sliding_window_view(columns, none.lookback + 1, axis=0)
+
+    def surprises(self, ridge: DirectRidge, after: int | None = None) -> _Surprises:
+        """Sums over rows that are known, and lie behind a step if one is given."""
+        windows = self.windows
+        first = 0 if after is None else int(windows.upto(np.array([after]))[0])
+        count, width = len(self.unit), self.views.shape[1] - 1
+        square, cross = np.zeros((count, width, width)), np.zeros((count, width))
+        rows = np.zeros(count)
+        read = min(len(windows) - first, MOST_WINDOWS)
+        spread = np.linspace(first, len(windows) - 1, read).astype(np.int64)
+        for part in slices(read, _BATCH):
+            chosen = spread[part]
+            stretches = self.views[windows.anchors[chosen] - windows.lookback + 1]
+            whole = ~np.isnan(stretches).any(axis=(1, 2))
+            series = windows.series_of(chosen)[whole]
+            left = _unforeseen(stretches[whole], ridge)
+            target, known = left[:, 0] / self.unit[series], left[:, 1:]
+            np.add.at(square, series, known[:, :, None] * known[:, None, :])
+            np.add.at(cross, series, known * target[:, None])
+            rows += np.bincount(series, minlength=count)
+        return _Surprises(windows.panel.ids, square, cross, rows)
+
+
+def _learn_rounds(panel: Panel, none: Effects) -> tuple[DirectRidge, _Surprises]:
     """The map of what the past knows, learned on a target without the effects, in turns."""
-    units = dict(zip(panel.ids, training_deviations(panel).tolist(), strict=True))
-    ridge, cleaned = DirectRidge(1, lookback), panel
-    for _ in range(_ROUNDS):
-        ridge.learn(cleaned)
-        seen = _surprises(panel, names, ridge, units)
-        cleaned = _lean(seen, names, units, lookback, np.inf).taken_off(panel)
+    stretches, ridge = _Stretches(panel, none), DirectRidge(1, none.lookback)
+    ridge.learn(panel)
+    seen = stretches.surprises(ridge)
+    for _ in range(_ROUNDS - 1):
+        ridge.learn(_lean(seen, none, np.inf).taken_off(panel))
+        seen = stretches.surprises(ridge)
     return ridge, seen
-
-
-def _surprises(
-    panel: Panel,
-    names: Sequence[str],
-    ridge: DirectRidge,
-    units: Mapping[Any, float],
-    after: int | None = None,
-) -> _Surprises:
-    """Sums over windows whose next row is known, and lies behind a step if one is given."""
-    windows = Windows(panel, ridge.lookback, 1)
-    first = 0 if after is None else int(windows.upto(np.array([after]))[0])
-    columns = np.column_stack([panel.values, known_columns(panel, names)])
-    unit = series_units(panel, units, ridge.lookback)
-    count, width = len(panel), len(names)
-    square, cross = np.zeros((count, width, width)), np.zeros((count, width))
-    rows = np.zeros(count)
-    views = sliding_window_view(columns, ridge.lookback + 1, axis=0)
-    read = min(len(windows) - first, MOST_WINDOWS)
-    spread = np.linspace(first, len(windows) - 1, read).astype(np.int64)
-    for part in slices(read, _BATCH):
-        chosen = spread[part]
-        stretches = views[windows.anchors[chosen] - ridge.lookback + 1]
-        whole = ~np.isnan(stretches).any(axis=(1, 2))
-        series = windows.series_of(chosen)[whole]
-        left = _unforeseen(stretches[whole], ridge)
-        target, known = left[:, 0] / unit[series], left[:, 1:]
-        np.add.at(square, series, known[:, :, None] * known[:, None, :])
-        np.add.at(cross, series, known * target[:, None])
-        rows += np.bincount(series, minlength=count)
-    return _Surprises(panel.ids, square, cross, rows)
 
 
 def _unforeseen(stretches: Values, ridge: DirectRidge) -> Values:
@@ -220,13 +229,7 @@ def _unforeseen(stretches: Values, ridge: DirectRidge) -> Values:
     return left
 
 
-def _lean(
-    seen: _Surprises,
-    names: Sequence[str],
-    units: Mapping[Any, float],
-    lookback: int,
-    lean: float,
-) -> Effects:
+def _lean(seen: _Surprises, none: Effects, lean: float) -> Effects:
     """Solve for the shared effect, and for each series' own as far as it may leave it."""
     square, cross = seen.square.sum(axis=0), seen.cross.sum(axis=0)
     shared = _solve(square, cross)
@@ -238,7 +241,7 @@ def _lean(
                 own[series_id] = _solve(
                     seen.square[place] + usual, seen.cross[place] + usual @ shared
                 )
-    return Effects(tuple(names), shared, own, units, lookback, lean)
+    return replace(none, shared=shared, own=own, lean=lean)
 
 
 def _solve(square: Values, cross: Values) -> Values:
@@ -250,19 +253,13 @@ def _solve(square: Values, cross: Values) -> Values:
     return rates
 
 
-def _none(names: Sequence[str], units: Mapping[Any, float], lookback: int) -> Effects:
-    return Effects(tuple(names), np.zeros(len(names)), {}, units, lookback, NO_EFFECT)
-
-
 def _refuse_unknown(panel: Panel, names: Sequence[str], known: Values, rows: Values) -> None:
     wrong = np.flatnonzero(rows)
     if not len(wrong):
         return
-    number = int(np.searchsorted(panel.offsets, wrong[0], side="right")) - 1
-    step = panel.starts[number] + wrong[0] - panel.offsets[number]
     lacking = names[int(np.isnan(known[wrong[0]]).argmax())]
     raise InputError(
-        f"{len(wrong)} values of the target have no {lacking!r} beside them, the first of series "
-        f"{panel.ids[number]!r} at {panel.stamps(np.array([step]))[0]}; add the rows that are "
-        "absent there, with their covariates"
+        f"{len(wrong)} values of the target have no {lacking!r} beside them, the first of "
+        f"{panel.tell_row(int(wrong[0]))}; add the rows that are absent there, with their "
+        "covariates"
     )

@@ -88,11 +88,9 @@ def log_panel(panel: Panel) -> Panel:
     """
     wrong = np.flatnonzero(panel.values <= 0)
     if len(wrong):
-        number = int(np.searchsorted(panel.offsets, wrong[0], side="right")) - 1
-        step = panel.starts[number] + wrong[0] - panel.offsets[number]
         raise InputError(
             f"{len(wrong)} values are zero or below and have no logarithm, the first "
-            f"{panel.values[wrong[0]]:g} of series {panel.ids[number]!r} at "
-            f"{panel.stamps(np.array([step]))[0]}; forecast the values themselves"
+            f"{panel.values[wrong[0]]:g} of {panel.tell_row(int(wrong[0]))}; forecast the values "
+            "themselves"
         )
     return replace(panel, values=np.log(panel.values))

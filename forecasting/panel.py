@@ -107,6 +107,16 @@ class Panel:
         hint = f"the closest is {names[close[0]]!r}" if close else f"it begins {self.ids[:3]}"
         raise UnknownId(f"no series {series_id!r} among the {len(self)} of the panel; {hint}")
 
+    def by_id(self, values: Values) -> dict[Any, float]:
+        """Values of the series, [S], by their ids."""
+        return dict(zip(self.ids, values.tolist(), strict=True))
+
+    def tell_row(self, row: int) -> str:
+        """A row of ``values`` in words: its series and its time."""
+        number = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        step = self.starts[number] + row - self.offsets[number]
+        return f"series {self.ids[number]!r} at {self.stamps(np.array([step]))[0]}"
+
     def labels(self, numbers: Steps) -> pl.Series:
         """Ids of series given by number, as a column of the caller's id kind."""
         names = pl.Series(self.schema.id_col, self.ids, dtype=_plain(self.id_dtype))

@@ -154,7 +154,7 @@ class RetrievalForecaster(Forecaster):
             self.lookback,
             self.horizon,
             self.normaliser or Normaliser("mean"),
-            dict(zip(held.before.ids, units.tolist(), strict=True)),
+            held.before.by_id(units),
             self.direct_,
             self.match if self.match.rules else None,
             held.before.ids if self.channels == "joint" else (),

@@ -7,8 +7,6 @@ table, on the same index under the same time mask as the learned forecaster.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..core import ExactIndex, TooFewRows
@@ -57,8 +55,7 @@ class WindowNeighbours(Forecaster):
 
     def learn(self, panel: Panel) -> None:
         """Take the scale of each series, and of the sphere; everything else is in the index."""
-        units = training_deviations(panel).tolist()
-        self.deviations_: dict[Any, float] = dict(zip(panel.ids, units, strict=True))
+        self.deviations_ = panel.by_id(training_deviations(panel))
         windows = Windows(panel, self.lookback, self.horizon)
         if not len(windows):
             raise TooFewRows(

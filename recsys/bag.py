@@ -33,7 +33,6 @@ class BagEncoder(HistoryEncoder):
     """
 
     by_item = ("said", "found", "log_weight")
-    teachable = True
 
     def __init__(self, items: int, width: int, *, seed: int = 0) -> None:
         super().__init__()

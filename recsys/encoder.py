@@ -33,9 +33,6 @@ class HistoryEncoder(nn.Module, ABC):
     by_item: ClassVar[tuple[str, ...]]
     """Names of the parameters that have one row an item."""
 
-    teachable: ClassVar[bool]
-    """Whether each history makes one question, so that a teacher's answers to it fit."""
-
     @abstractmethod
     def begin_(self, histories: Histories, counts: NDArray[np.int64]) -> None:
         """Set the first weights from the data."""
@@ -53,7 +50,7 @@ class HistoryEncoder(nn.Module, ABC):
             histories: B of them.
             generator: The only randomness.
             shares: float64 [B], how much of each history is shown, in (0, 1]; one that is shown
-                whole has nothing of its own to find. Only where ``teachable``.
+                whole has nothing of its own to find. Only a bag is shown a part.
         """
 
     @abstractmethod

@@ -235,7 +235,7 @@ def _teach(
     """Ask the closed forms, weighed as in the blend, for what the tower is to learn from them."""
     known: list[Source | None] = [fitted.cooccurrence, fitted.spectral, fitted.linear]
     sources = [source for source in known if source is not None]
-    if tower.kind != "bag" or not tower.teacher_share or not sources:
+    if not (tower.taught and sources):
         return None
     blend = Blend.of_those_there(sources, weights, {})
     if not any(blend.weights.values()):

@@ -47,8 +47,7 @@ class Lessons:
     ) -> None:
         counts = np.bincount(histories.items, minlength=histories.width).astype(np.int64)
         self.encoder, self.settings, self.histories = encoder, settings, histories
-        taught = encoder.teachable and settings.teacher_share > 0
-        self.answers = answers if taught else None
+        self.answers = answers if settings.taught else None
         self.seed = seed
         self.usable = np.flatnonzero(histories.lengths >= 2)
         self.sampling = Sampling.of(

@@ -35,7 +35,6 @@ class SequenceEncoder(HistoryEncoder):
     """
 
     by_item = ("items",)
-    teachable = False
 
     def __init__(
         self,

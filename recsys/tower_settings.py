@@ -56,6 +56,11 @@ class TowerSettings:
     smoothing: float = 0.0
     popularity_exponent: float = 0.0
 
+    @property
+    def taught(self) -> bool:
+        """Whether a teacher is listened to: only where each history makes one question."""
+        return self.kind == "bag" and self.teacher_share > 0
+
     def __post_init__(self) -> None:
         right = {
             "kind": self.kind in ("bag", "sequence"),

@@ -138,7 +138,9 @@ def choose_settings(
     if linear is not None and trial.inner.width <= linear.most_items:
         rows += blend.try_(LinearItems(trial.inner, linear))
     if tower is not None:
-        answers = ask_teacher(blend.so_far, trial.inner, progress=progress)
+        answers = (
+            ask_teacher(blend.so_far, trial.inner, progress=progress) if tower.taught else None
+        )
         learned = Tower(tower, seed=seed).fit(trial.inner, answers=answers, progress=progress)
         rows += blend.try_(learned)
     weights = dict(blend.weights)
