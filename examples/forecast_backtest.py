@@ -12,16 +12,16 @@ Expected (seed 0; the last digits differ between machines)::
     | ridge           0.93   2.90   0.74          0.23        |
     | sklearn ridge   0.94   2.91   0.74          0.23        |
     | raw windows     0.94   2.90   0.74          0.23        |
-    | retrieval       0.94   2.92   0.68          0.21        |
+    | retrieval       0.94   2.92   0.73          0.21        |
     | last week       1.19   3.69   0.75          0.30        |
     +---------------------------------------------------------+
     +--------------------------------------------------------------------------+
     | rival           price    low      high     p_value   verdict             |
     +==========================================================================+
-    | ridge           1.10     -1.38    3.57     0.38      no difference shown |
-    | sklearn ridge   0.37     -2.35    3.09     0.79      no difference shown |
-    | raw windows     0.21     -2.25    2.66     0.87      no difference shown |
-    | last week       -20.74   -28.95   -12.54   0.00      cheaper             |
+    | ridge           1.27     -1.81    4.34     0.41      no difference shown |
+    | sklearn ridge   0.53     -2.70    3.77     0.74      no difference shown |
+    | raw windows     0.38     -0.95    1.70     0.57      no difference shown |
+    | last week       -20.61   -29.12   -12.10   0.00      cheaper             |
     +--------------------------------------------------------------------------+
     Drug Gm after 2017-12-31 23:00:00: 24 steps, made of 4 episodes and a rest of 98.4%
       1.  0.42%  Produce, 2017-01-11 00:00:00 to 2017-01-24 23:00:00, cosine 0.838

@@ -12,7 +12,7 @@ Expected (seed 0; the last digits differ between machines)::
     | ridge, knowing       0.729   8.748    0.807         0.276       |
     | retrieval, knowing   0.740   8.925    0.776         0.227       |
     | ridge                0.848   11.867   0.805         0.364       |
-    | retrieval            0.888   12.659   0.753         0.310       |
+    | retrieval            0.888   12.659   0.751         0.310       |
     | repeat, knowing      0.909   10.891   0.794         0.326       |
     | repeat               1.012   13.283   0.801         0.390       |
     +-----------------------------------------------------------------+
