@@ -1,9 +1,9 @@
 """A coreset: a few reference rows that stand for all, so that scoring is faster.
 
-In: normal rows on the standard scale. Out: the numbers of those to keep, and how many neighbours
-still count. Rows drawn at random lose the outskirts, farthest-first rows are little but outskirts;
-what is drawn here lies between, and then settles in the middle of what it stands for. Another way
-to choose is another function beside the one below.
+In: normal rows on the standard scale. Out: the numbers of those to keep. Rows drawn at random lose
+the outskirts, farthest-first rows are little but outskirts; what is drawn here lies between, and
+then settles in the middle of what it stands for. What kept rows remember of the others lies with
+``sketch.py``. Another way to choose is another function beside the one below.
 """
 
 from __future__ import annotations
@@ -78,15 +78,6 @@ def _settle(light: NDArray[np.float32], chosen: Integers) -> Integers:
     first = np.searchsorted(owner[order], np.arange(len(chosen)))
     settled: Integers = order[first]
     return settled
-
-
-def neighbours_left(k: int, kept: int, stood_for: int) -> int:
-    """How many neighbours count when ``kept`` rows stand for ``stood_for``: k of them thinned too.
-
-    >>> neighbours_left(5, 1000, 10_000), neighbours_left(5, 6000, 10_000)
-    (1, 3)
-    """
-    return max(1, round(k * kept / stood_for))
 
 
 def _squares(light: NDArray[np.float32], row: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -12,7 +12,7 @@ The directions that vectors point in are the business of core's index; here leng
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -25,9 +25,10 @@ Vectors = NDArray[np.floating[Any]]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Light = NDArray[np.float32]
+_Real = TypeVar("_Real", np.float32, np.float64)
 
 QUERY_TILE = 128
-MOST_QUERIES = 1024
+MOST_QUERIES = 512
 ROW_TILE = 16_384
 """A tile of queries by rows is 8 MB: small enough to be read again from the cache. Where there are
 few and narrow rows, more queries share a tile."""
@@ -59,10 +60,6 @@ class Nearest:
         """Mean distance to the k neighbours of each query, [Q]."""
         mean: Floats = self.distances.mean(axis=1)
         return mean
-
-    def first(self, k: int) -> Nearest:
-        """Give the first k of them."""
-        return Nearest(self.distances[:, :k], self.rows[:, :k])
 
 
 class Lengths:
@@ -146,7 +143,7 @@ class Lengths:
         values, places = best[0]
         if len(best) > 1:
             every = np.concatenate([value for value, _ in best], axis=1)
-            values, order = _least(every, wanted)
+            values, order = take_least(every, wanted)
             places = np.take_along_axis(
                 np.concatenate([place for _, place in best], axis=1), order, axis=1
             )
@@ -186,19 +183,19 @@ def _smallest(tile: torch.Tensor, count: int) -> tuple[Light, Integers]:
     """
     groups = tile.shape[1] // GROUP
     if groups <= 2 * count:
-        return _least(tile.numpy(), count)
+        return take_least(tile.numpy(), count)
     whole = groups * GROUP
     # A group is every groups-th column, so that its minimum is taken over long stretches.
     least = tile[:, :whole].view(len(tile), GROUP, groups).amin(dim=1)
-    _, chosen = _least(least.numpy(), count)
+    _, chosen = take_least(least.numpy(), count)
     members = (chosen[:, None, :] + groups * np.arange(GROUP)[:, None]).reshape(len(tile), -1)
     left_over = np.broadcast_to(np.arange(whole, tile.shape[1]), (len(tile), tile.shape[1] - whole))
     members = np.concatenate([members, left_over], axis=1)
-    values, order = _least(tile.gather(1, torch.from_numpy(members)).numpy(), count)
+    values, order = take_least(tile.gather(1, torch.from_numpy(members)).numpy(), count)
     return values, np.take_along_axis(members, order, axis=1)
 
 
-def _least(values: Light, count: int) -> tuple[Light, Integers]:
+def take_least(values: NDArray[_Real], count: int) -> tuple[NDArray[_Real], Integers]:
     """The ``count`` smallest values of each row [Q, N], ascending, and their columns.
 
     Taking the least again and again beats ranking as long as few are wanted.

@@ -27,7 +27,8 @@ class Neighbour:
     """A normal row near the one in question.
 
     Attributes:
-        id: Its id in the reference set.
+        id: Its id in the reference set; where a coreset remembers the row in a sketch, that of the
+            kept row beside it.
         space: Where it is near: ``"raw"`` or ``"learned"``.
         distance: In that space.
         own_score: Its own leave-one-out score: a strange neighbour is weak evidence of normality.

@@ -24,6 +24,7 @@ from .corruption import ROW_FAULTS, Population
 from .distances import Integers, Lengths, Matrix, Nearest, Vectors
 from .learned import LearningSettings, learn_space
 from .locality import Locality
+from .sketch import Sketched, Sketches
 from .spaces import RawSpace, Searcher, Space, Standardiser
 from .trust import Strangeness, Trust, decide_trust
 
@@ -108,24 +109,31 @@ class Reference:
     Args:
         model: Their model.
         vectors: The rows in each space, in the order of ``model.parts``.
-        counted: Neighbours behind the wider distance where rows of a coreset stand for several;
-            None for the model's ``k``.
+        sketches: In each space, what a coreset remembers of the rows that went; empty where none
+            did.
     """
 
     def __init__(
-        self, model: RowModel, vectors: Sequence[Vectors], counted: int | None = None
+        self, model: RowModel, vectors: Sequence[Vectors], sketches: Sequence[Sketches] = ()
     ) -> None:
-        self.model, self.vectors, self.counted = model, tuple(vectors), counted or model.k
-        self.searchers: tuple[Searcher, ...] = tuple(
+        self.model, self.vectors, self.sketches = model, tuple(vectors), tuple(sketches)
+        searchers: list[Searcher] = [
             part.space.prepare(one) for part, one in zip(model.parts, vectors, strict=True)
-        )
+        ]
+        if self.sketches:
+            spaces = zip(searchers, self.vectors, self.sketches, strict=True)
+            searchers = [Sketched(*space) for space in spaces]
+        self.searchers = tuple(searchers)
 
     def __len__(self) -> int:
         return len(self.vectors[0])
 
     def score(self, rows: Matrix, *, leave_out: Integers | None = None) -> Floats:
-        """Score rows on their own scale, [Q]; see :meth:`Lengths.nearest` for ``leave_out``."""
-        return self.combine(rows, self.neighbours(rows, self.counted, leave_out=leave_out))
+        """Score rows on their own scale, [Q].
+
+        See :meth:`Lengths.nearest` for ``leave_out``, and :meth:`Sketched.nearest` for a coreset.
+        """
+        return self.combine(rows, self.neighbours(rows, self.model.k, leave_out=leave_out))
 
     def neighbours(
         self, rows: Matrix, k: int, *, leave_out: Integers | None = None
@@ -142,11 +150,11 @@ class Reference:
 
         Args:
             rows: On their own scale.
-            found: At least ``counted`` neighbours in each space.
+            found: k neighbours in each space.
         """
         total = np.zeros(len(rows))
         for part, nearest in zip(self.model.parts, found, strict=True):
-            total += part.weight * part.strangeness(nearest.first(self.counted))
+            total += part.weight * part.strangeness(nearest)
         if self.model.locality is not None:
             total *= self.model.locality.weigh(self.model.standardiser.apply(rows))
         return total
@@ -157,13 +165,31 @@ class Reference:
         return Reference(
             self.model,
             [np.concatenate(pair) for pair in zip(self.vectors, new.vectors, strict=True)],
-            self.counted,
+            self.sketches,
         )
 
-    def kept(self, keep: Integers, counted: int | None = None) -> Reference:
-        """Give some of the rows, by number; ``counted`` where they stand for those that go."""
+    def kept(self, keep: Integers) -> Reference:
+        """Give some of the rows, by ascending number; with a row goes what it remembered."""
         vectors = [one[keep] for one in self.vectors]
-        return Reference(self.model, vectors, counted or self.counted)
+        return Reference(self.model, vectors, [one.left(keep) for one in self.sketches])
+
+    def thinned(self, keep: Integers, number: Integers) -> Reference:
+        """Give some of the rows, by number, which remember the others in sketches.
+
+        Args:
+            keep: Ascending.
+            number: What each row that goes is called where it is left out, or -1; in their order.
+        """
+        gone = np.setdiff1d(np.arange(len(self)), keep)
+        sketches = []
+        for at, vectors in enumerate(self.vectors):
+            lost, names = vectors[gone], number
+            if self.sketches:
+                before = self.sketches[at]
+                lost = np.concatenate([lost, before.restored(vectors)])
+                names = np.concatenate([number, before.number])
+            sketches.append(Sketches.of(vectors[keep], lost, names))
+        return Reference(self.model, [one[keep] for one in self.vectors], sketches)
 
 
 def learn_model(

@@ -61,6 +61,11 @@ class Normals:
             np.concatenate([self.own_scores, own_scores]),
         )
 
+    def joined(self, others: Normals) -> Normals:
+        """Give these rows and, after them, others with all that is known of them."""
+        pairs = {name: (getattr(self, name), getattr(others, name)) for name in self.__slots__}
+        return Normals(**{name: np.concatenate(pair) for name, pair in pairs.items()})
+
     def kept(self, keep: Integers) -> Normals:
         """Give some of the rows, by number."""
         return replace(

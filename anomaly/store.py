@@ -22,6 +22,7 @@ from .locality import Locality
 from .model import Part, Reference, RowModel
 from .normals import Normals
 from .review import Suspect
+from .sketch import Sketches
 from .spaces import RawSpace, Space, Standardiser
 from .table import Schema
 from .threshold import Threshold
@@ -47,6 +48,9 @@ def save_detector(detector: NeighbourDetector, path: str | PathLike[str]) -> Non
         tensors[f"vectors.{part.space.name}"] = np.asarray(vectors)
         for name, value in part.space.tensors().items():
             tensors[f"{part.space.name}.{name}"] = np.asarray(value)
+    for part, sketches in zip(model.parts, detector._index.sketches, strict=False):
+        for name in Sketches.__slots__:
+            tensors[f"sketches.{part.space.name}.{name}"] = getattr(sketches, name)
     for name, normals in (("reference", detector.reference_), ("aside", detector._aside)):
         tensors[f"{name}.rows"] = normals.rows
     save_bundle(
@@ -58,7 +62,6 @@ def save_detector(detector: NeighbourDetector, path: str | PathLike[str]) -> Non
             "threshold": asdict(detector.calibration_),
             "stale": detector.stale_,
             "k": model.k,
-            "counted": detector._index.counted,
             "parts": [
                 {"space": p.space.name, "near": p.near, "wide": p.wide, "weight": p.weight}
                 for p in model.parts
@@ -112,7 +115,7 @@ def load_detector(kind: type[_Detector], path: str | PathLike[str]) -> _Detector
     detector.reference_ = _normals(tensors["reference.rows"], bundle.tables["reference"])
     detector._aside = _normals(tensors["aside.rows"], bundle.tables["aside"])
     vectors = [tensors[f"vectors.{part.space.name}"] for part in parts]
-    detector._index = Reference(model, vectors, config["counted"])
+    detector._index = Reference(model, vectors, _sketches(model, tensors))
     detector._undo = []
     detector.decision_scores_ = tensors["decision_scores"]
     detector._held_scores = tensors["held_scores"]
@@ -141,6 +144,15 @@ def _space(name: str, tensors: dict[str, NDArray[Any]], learning: LearningSettin
         key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)
     }
     return restore_space(own, learning)
+
+
+def _sketches(model: RowModel, tensors: dict[str, NDArray[Any]]) -> list[Sketches]:
+    if f"sketches.{model.parts[0].space.name}.owner" not in tensors:
+        return []
+    return [
+        Sketches(*(tensors[f"sketches.{part.space.name}.{name}"] for name in Sketches.__slots__))
+        for part in model.parts
+    ]
 
 
 def _normals_table(normals: Normals) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import LeakError, ProcedureWarning, SettingError, TooFewRows
-from .coreset import choose_coreset, neighbours_left
+from .coreset import choose_coreset
 from .model import Floats, Reference, RowModel
 from .normals import Normals, make_ids, share_of_twins
 from .table import OnMissing
@@ -57,7 +57,7 @@ class Upkeep:
         return self
 
     def remove(self, ids: ArrayLike) -> Self:
-        """Take rows out of the reference set by id."""
+        """Take rows out of the reference set by id; those of a coreset with what they remember."""
         check_is_fitted(self)
         gone = self.reference_.rows_of(ids)
         keep = np.setdiff1d(np.arange(len(self.reference_)), gone)
@@ -74,8 +74,12 @@ class Upkeep:
     def thin(self, size: int) -> Self:
         """Keep ``size`` rows that cover the others (a coreset): faster, slightly coarser.
 
-        A row kept stands for those that went with it, so fewer neighbours count, and held-out rows
-        that go keep serving the calibration.
+        A row kept remembers those nearest to it that went in sketches of one byte a number, so
+        twins of these score near 0; ids and evidence know the kept rows only. Held-out rows that
+        go keep serving the calibration.
+
+        Raises:
+            SettingError: A size not above k, or above the number of rows.
         """
         check_is_fitted(self)
         if not self.k < size <= len(self.reference_):
@@ -86,8 +90,10 @@ class Upkeep:
         draw = np.random.default_rng([self.seed, 5])
         keep = choose_coreset(self.model_.standardiser.apply(rows), size, draw)
         gone = np.setdiff1d(np.arange(len(rows)), keep)
-        aside = self.reference_.kept(gone[~self.reference_.trained_on[gone]])
-        index = self._index.kept(keep, neighbours_left(self._index.counted, size, len(rows)))
+        held = ~self.reference_.trained_on[gone]
+        number = np.where(held, len(self._aside) + np.cumsum(held) - 1, -1)
+        aside = self._aside.joined(self.reference_.kept(gone[held]))
+        index = self._index.thinned(keep, number)
         told = f"the reference set was thinned to {size} rows"
         self._change(self.reference_.kept(keep), index, aside, told)
         return self
@@ -103,13 +109,15 @@ class Upkeep:
     def recalibrate(self) -> Self:
         """Set the threshold again, from all normal rows that the encoder has not seen.
 
-        Rows in the reference set are scored with themselves left out.
+        Rows in the reference set, or remembered there, are scored with themselves left out.
         """
         check_is_fitted(self)
         held = np.flatnonzero(~self.reference_.trained_on)
         inside = self._index.score(self.reference_.rows[held], leave_out=held)
-        outside = self._index.score(self._aside.rows) if len(self._aside) else np.empty(0)
-        self._set_threshold(np.concatenate([inside, outside]))
+        if len(self._aside):
+            own = len(self._index) + np.arange(len(self._aside), dtype=np.int64)
+            inside = np.concatenate([inside, self._index.score(self._aside.rows, leave_out=own)])
+        self._set_threshold(inside)
         return self
 
     def calibrate(self, X: Any) -> Self:

@@ -220,3 +220,32 @@ def naive_residual(normal, asked, expressed):
             left = left - (left @ direction) * direction
         out.append(float(np.linalg.norm(left)))
     return out
+
+
+def naive_sketched(kept, gone, query, k, probed, most, levels):
+    """Distances to the k nearest of the nearest kept rows and of what they remember, by loops."""
+
+    def gap(one, other):
+        return sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5
+
+    cells = [[] for _ in kept]
+    for row in gone:
+        gaps = [gap(row, one) for one in kept]
+        cells[gaps.index(min(gaps))].append(row)
+    order = sorted(range(len(kept)), key=lambda j: gap(kept[j], query))
+    for count in (probed, k + 1):
+        found = []
+        for j in order[:count]:
+            found.append((gap(kept[j], query), j))
+            told = sorted(cells[j], key=lambda one: -gap(one, kept[j]))[:most]
+            away = [abs(a - b) for row in told for a, b in zip(row, kept[j], strict=True)]
+            step = max(away, default=0) / levels
+            for row in told:
+                near = [
+                    b + step * round((a - b) / step) if step else b
+                    for a, b in zip(row, kept[j], strict=True)
+                ]
+                found.append((gap(near, query), j))
+        if len(found) >= k:
+            break
+    return sorted(found)[:k]

@@ -10,7 +10,6 @@ import pytest
 MODULES = (
     "blindspots",
     "combining",
-    "coreset",
     "detector",
     "distances",
     "evaluation",
