@@ -104,7 +104,7 @@ class NeighbourDetector(NeighbourSettings, Upkeep, BaseDetector):  # type: ignor
         rows, named = table.rows, make_ids(ids, len(table.rows), 0)
         review = Review.of(rows, self.suspected_share, self.seed)
         kept, aside = review.kept, review.aside
-        trained_on = self._choose_trained(len(kept))
+        trained_on = self._choose_trained(len(kept), len(rows) - review.suspected)
         k = min(self.k, len(kept) - 1)
         learning = LearningSettings() if self.learned else None
         normal = rows[kept]
@@ -123,10 +123,14 @@ class NeighbourDetector(NeighbourSettings, Upkeep, BaseDetector):  # type: ignor
             normal, named[kept], np.zeros(len(kept), dtype=np.int64), trained_on, scores[kept]
         )
         self._index: Reference = reference
-        self._aside = self.reference_.kept(np.arange(0))
+        trusted = review.trusted(scores, float((~trained_on).mean()), self.seed)
+        none = np.zeros(len(trusted), dtype=np.int64)
+        self._aside = Normals(
+            rows[trusted], named[trusted], none, none.astype(bool), scores[trusted]
+        )
         self._undo: list[tuple[Normals, Reference, Normals, str]] = []
         self.decision_scores_: Floats = scores
-        self._set_threshold(scores[kept][~trained_on])
+        self._set_threshold(np.concatenate([scores[kept][~trained_on], scores[trusted]]))
         self.labels_ = self.calibration_.alerts(scores).astype(int)
         self.suspects_: tuple[Suspect, ...] = review.suspects(scores, named)
         self._classes, self._mu, self._sigma = 2, float(scores.mean()), float(scores.std())
@@ -206,12 +210,15 @@ class NeighbourDetector(NeighbourSettings, Upkeep, BaseDetector):  # type: ignor
 
         return load_detector(cls, path)
 
-    def _choose_trained(self, count: int) -> NDArray[np.bool_]:
-        """Rows the encoder may see; none where too few would be left to it or to the threshold."""
+    def _choose_trained(self, count: int, normal: int) -> NDArray[np.bool_]:
+        """Which of ``count`` rows the encoder may see, out of ``normal`` that may calibrate.
+
+        None where too few would be left to it or to the threshold.
+        """
         needed = rows_needed(self.false_alarm_rate)
-        if count < needed:
+        if normal < needed:
             raise TooFewRows(
-                f"{count} rows cannot hold a false-alarm rate of {self.false_alarm_rate:g}: "
+                f"{normal} rows cannot hold a false-alarm rate of {self.false_alarm_rate:g}: "
                 f"{needed} are needed; add normal rows or allow a larger false_alarm_rate"
             )
         held = max(math.ceil(self.calibration_share * count), needed)

@@ -135,6 +135,14 @@ class Reference:
         """
         return self.combine(rows, self.neighbours(rows, self.model.k, leave_out=leave_out))
 
+    def score_gone(self, rows: Matrix) -> Floats:
+        """Score rows that are not in the reference, in the order of their numbers, [Q].
+
+        One that is remembered in a sketch is scored without it.
+        """
+        own = len(self) + np.arange(len(rows), dtype=np.int64)
+        return self.score(rows, leave_out=own if self.sketches else None)
+
     def neighbours(
         self, rows: Matrix, k: int, *, leave_out: Integers | None = None
     ) -> list[Nearest]:

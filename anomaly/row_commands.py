@@ -5,6 +5,7 @@ In: the options of ``cli.py``. Out: bundles, files, lines on the terminal. Nothi
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,10 @@ def fit(file: Path, bundle: Path, id_col: str | None, settings: dict[str, Any]) 
         click.echo(f"{len(detector.suspects_)} fitted rows to review: {named}")
     aside = len(rows) - len(detector.reference_)
     if aside:
+        doubted = math.ceil(detector.suspected_share * len(rows))
         click.echo(
-            f"{aside} of them were set aside; if they are normal after all, up to that share more "
-            "normal rows alert"
+            f"{aside} rows were set aside and {doubted} of them are doubted; if those are normal "
+            "after all, up to that share more normal rows alert"
         )
 
 

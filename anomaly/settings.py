@@ -30,9 +30,9 @@ class NeighbourSettings:
             rows.
         calibration_share: Share of the rows the encoder does not see, which set the threshold;
             more are taken where the rate needs them. All rows are used to compare with.
-        suspected_share: Share of the fitted rows that may be abnormal after all, in [0, 0.5). So
-            many, those farthest beyond a crowd of that size, are set aside and listed for review;
-            0 takes all rows as verified.
+        suspected_share: Share of the fitted rows that may be abnormal after all, in [0, 0.5). Three
+            times as many, the oddest, are not compared with, and that share of them, the strangest
+            beside the others, is listed for review; 0 takes all rows as verified.
         on_missing: ``"error"`` refuses rows with NaN or infinity by row and column, ``"nan"``
             leaves them unscored (NaN). Fitting always refuses them.
         seed: Of everything random; same seed, same scores.

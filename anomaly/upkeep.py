@@ -30,6 +30,7 @@ class Upkeep:
     k: int
     seed: int
     false_alarm_rate: float
+    decision_scores_: Floats
     model_: RowModel
     reference_: Normals
     stale_: str
@@ -115,8 +116,7 @@ class Upkeep:
         held = np.flatnonzero(~self.reference_.trained_on)
         inside = self._index.score(self.reference_.rows[held], leave_out=held)
         if len(self._aside):
-            own = len(self._index) + np.arange(len(self._aside), dtype=np.int64)
-            inside = np.concatenate([inside, self._index.score(self._aside.rows, leave_out=own)])
+            inside = np.concatenate([inside, self._index.score_gone(self._aside.rows)])
         self._set_threshold(inside)
         return self
 
@@ -163,7 +163,8 @@ class Upkeep:
         if ids.dtype.kind not in "iu":
             raise SettingError("the reference set has ids of text; give the new rows ids as well")
         taken = np.concatenate([ids, self._aside.ids])
-        return int(taken.max(initial=-1)) + 1
+        # Rows that were set aside keep their numbers as well.
+        return max(int(taken.max(initial=-1)) + 1, len(self.decision_scores_))
 
     def _keep(self, keep: NDArray[np.int64], aside: Normals, told: str) -> None:
         if len(keep) <= self.model_.k:

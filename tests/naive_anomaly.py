@@ -249,3 +249,19 @@ def naive_sketched(kept, gone, query, k, probed, most, levels):
         if len(found) >= k:
             break
     return sorted(found)[:k]
+
+
+def naive_oddness(rows, k):
+    """Rank of the distance to the k-th neighbour, and of its ratio to that of the k neighbours."""
+
+    def order(i):
+        gaps = [(float(np.linalg.norm(rows[i] - rows[j])), j) for j in range(len(rows)) if j != i]
+        return sorted(gaps)[:k]
+
+    far = [order(i)[-1][0] for i in range(len(rows))]
+    times = [far[i] / (sum(far[j] for _, j in order(i)) / k) for i in range(len(rows))]
+
+    def rank(value, values):
+        return sum(one < value for one in values) + (sum(one == value for one in values) + 1) / 2
+
+    return [rank(far[i], far) + rank(times[i], times) for i in range(len(rows))]

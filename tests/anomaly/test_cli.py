@@ -142,5 +142,5 @@ def test_options_of_the_other_kind_are_refused(files: Path) -> None:
 def test_suspected_rows_are_set_aside_and_told(files: Path) -> None:
     done = run(files, "fit", "normal.csv", "bundle", "--id", "id", "--suspected-share", "0.1",
                "--false-alarm-rate", "0.05", "--no-learned")  # fmt: skip
-    assert "15 of them were set aside" in done.output
-    assert "135 normal rows" in done.output
+    assert "45 rows were set aside and 15 of them are doubted" in done.output
+    assert "105 normal rows" in done.output
