@@ -80,10 +80,10 @@ def list_window_invariances(
         "window": (CHANNELS_ALONE,),
         "residual": (),
         "levels": (LEVELS,),
-        "spectrum": (SPECTRUM,),
+        "spectrum": (CHANNELS_ALONE, SPECTRUM),
         "learned": (SPHERE, POOLING, NEIGHBOUR_WINDOWS),
     }
-    fixed = [STANDARD_SCALE, *(one for part in parts for one in by_part[part])]
+    fixed = dict.fromkeys([STANDARD_SCALE, *(one for part in parts for one in by_part[part])])
     every = tuple(fault.name for fault in WINDOW_FAULTS)
     taught = [
         Invariance(one.name, one.invariance, HIDDEN_BY.get(one.name, every))

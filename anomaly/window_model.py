@@ -4,8 +4,9 @@ In: normal series [T, C] of one kind. Out: a :class:`WindowModel` that scores th
 given steps. Its parts (``window_parts.py``) look at the last value, the window itself, what the
 main directions of normal windows cannot express, its levels, its spectrum, and the window in a
 learned space. Each part's distance is measured in units of what nine in ten normal windows stay
-within (leave-one-out, with everything that overlaps left out too), and the part with most to say is
-heard: the parts are joined by the root of their summed fourth powers.
+within (leave-one-out, with everything that overlaps left out too). Parts are joined by the root of
+their summed squares; far beyond its spread a part is heard by its logarithm, so that what is
+strange for good does not deafen the others.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from ..core import Progress
 from .distances import Integers, Lengths
 from .window_learning import NeighbourWindows, WindowLearning, WindowSpace, learn_windows
 from .window_parts import (
+    LEAST_SPREAD,
+    LEAST_STEP_SPREAD,
     ChannelsPart,
     FeaturePart,
     Floats,
@@ -28,6 +31,7 @@ from .window_parts import (
     ResidualPart,
     View,
     WindowPart,
+    as_they_are,
     last_values,
     levels,
     spectrum,
@@ -41,7 +45,12 @@ WITHIN = 0.9
 EASE = 0.1
 """Added to distances in their spread, so that no view can say that all is well."""
 
-POWER = 4
+LOUD = 2.0
+"""Spreads beyond which a part is heard by its logarithm."""
+
+LOUDEST = 100.0
+"""Most that the views of a part say together, as a logarithm: nothing runs out of numbers."""
+
 WEIGHTS: dict[PartName, float] = {"point": 0.5, "window": 2.0}
 """How much a part is heard; 1 where it is not named."""
 
@@ -144,21 +153,36 @@ class WindowModel:
 
 
 def join(measured: Mapping[PartName, Floats]) -> Floats:
-    """Join what the parts say, so that the loudest is heard, [N].
+    """Join what the parts say: the root of the summed squares, [N].
 
-    >>> join({"levels": np.array([1.0, 4.0]), "residual": np.array([1.0, 1.0])}).round(2)
-    array([1.19, 4.  ])
+    >>> join({"levels": np.array([0.8, 1.0]), "residual": np.array([0.6, 0.0])}).round(2)
+    array([1., 1.])
     """
-    powers = [(WEIGHTS.get(name, 1.0) * said) ** POWER for name, said in measured.items()]
-    joined: Floats = np.sum(powers, axis=0) ** (1 / POWER)
+    heard = [_soften(WEIGHTS.get(name, 1.0) * said) for name, said in measured.items()]
+    joined: Floats = np.sqrt(np.sum(np.square(heard), axis=0))
     return joined
 
 
+def _soften(said: Floats) -> Floats:
+    """Leave spreads up to ``LOUD`` as they are; beyond, count them by their logarithm, [N]."""
+    beyond = LOUD * (1 + np.log(np.maximum(said, LOUD) / LOUD))
+    softened: Floats = np.where(said > LOUD, beyond, said)
+    return softened
+
+
 def _over_views(views: Sequence[Floats], spreads: Floats) -> Floats:
-    """Geometric mean over views of distances in their spreads, [N]."""
-    logs = [np.log(one / spread + EASE) for one, spread in zip(views, spreads, strict=True)]
-    mean: Floats = np.exp(np.mean(logs, axis=0))
-    return mean
+    """Join what a part's views say, 1 where each is at the end of its spread, [N].
+
+    Logarithms of distances are added, since one view tells little about another, and divided by the
+    root of their number, which is what such a sum varies by.
+    """
+    logs = [
+        np.log((one / spread + EASE) / (1 + EASE))
+        for one, spread in zip(views, spreads, strict=True)
+    ]
+    total = np.sum(logs, axis=0) / np.sqrt(len(logs))
+    said: Floats = np.exp(np.minimum(total, LOUDEST))
+    return said
 
 
 def learn_window_model(
@@ -226,14 +250,16 @@ def _build(
     name: PartName, main: MainDirections, space: WindowSpace | None, reference: Windows
 ) -> WindowPart:
     if name == "window":
-        return ChannelsPart(reference)
+        least = LEAST_STEP_SPREAD * float(np.sqrt(reference.shape[1]))
+        return ChannelsPart(as_they_are, reference, least)
+    if name == "spectrum":
+        return ChannelsPart(spectrum, reference, LEAST_SPREAD)
     if name == "residual":
         return ResidualPart(main)
     if name == "learned":
         assert space is not None
         return LearnedPart(space, reference)
-    features = {"point": last_values, "levels": levels, "spectrum": spectrum}
-    return FeaturePart(features[name], reference)
+    return FeaturePart(last_values if name == "point" else levels, reference)
 
 
 def _apart(

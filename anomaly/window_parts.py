@@ -1,7 +1,8 @@
 """Parts of a window's strangeness: each looks at one thing and says how far it is from normal.
 
 In: standardised windows [N, L, C]. Out: for each of a part's views, the distances to the nearest
-reference windows and their numbers; most parts have one view, the window itself has one a channel.
+reference windows and their numbers. The window itself, its spectrum and its residual have a view of
+every channel, so that one channel that has left its range for good does not drown the others.
 Numbers let the caller leave out references that overlap a window in time, so that normal windows
 can be measured among themselves. A new part is a class here, a name in ``PARTS`` and an entry in
 ``invariances.py``.
@@ -32,7 +33,8 @@ EXPRESSED = 0.99
 MOST_DIRECTIONS = 512
 LEAST_SPREAD = 0.01
 LEAST_STEP_SPREAD = 0.05
-"""Standard deviations; a channel that never varies is judged as if it varied by that much."""
+"""Standard deviations; a channel that never varies is judged as if it varied by that much at every
+step."""
 
 
 class WindowPart(Protocol):
@@ -67,6 +69,11 @@ class FeaturePart:
         return [_pair(self._lengths.nearest(self._features(windows), near))]
 
 
+def as_they_are(windows: Windows) -> Matrix:
+    """The values as they are, [N, L * C]."""
+    return windows.reshape(len(windows), -1)
+
+
 def last_values(windows: Windows) -> Matrix:
     """The last value alone, in all channels: the amplitude that a unit sphere forgets, [N, C]."""
     values: Matrix = windows[:, -1]
@@ -82,7 +89,7 @@ def levels(windows: Windows) -> Matrix:
 
 
 def spectrum(windows: Windows) -> Matrix:
-    """How much of each frequency there is, whenever it comes, [N, (L // 2 + 1) C]."""
+    """How much of each frequency there is, whenever it comes, [N, (L // 2 + 1) * C]."""
     swings = windows - windows.mean(axis=1, keepdims=True)
     sizes = np.abs(np.fft.rfft(swings, axis=1)) / np.sqrt(windows.shape[1])
     flat: Matrix = sizes.reshape(len(windows), -1)
@@ -90,25 +97,55 @@ def spectrum(windows: Windows) -> Matrix:
 
 
 class ChannelsPart:
-    """The window itself: every channel finds its own nearest reference window.
+    """Features of every channel alone: each finds its own nearest reference window.
 
     A fault of one channel does not drown in the others, and a reference has to match no more than
     one channel at a time.
 
     Args:
+        features: Windows of one channel [N, L, 1] -> features [N, F], each window alone.
         reference: Standardised reference windows, [R, L, C].
+        least: As in :class:`WindowPart`.
     """
 
-    def __init__(self, reference: Windows) -> None:
-        self.least = LEAST_STEP_SPREAD * float(np.sqrt(reference.shape[1]))
-        self._channels = [Lengths(reference[:, :, c]) for c in range(reference.shape[2])]
+    def __init__(
+        self, features: Callable[[Windows], Matrix], reference: Windows, least: float
+    ) -> None:
+        self.least = least
+        self._features = features
+        self._channels = [
+            _searcher(features(reference[:, :, c : c + 1])) for c in range(reference.shape[2])
+        ]
 
     def measure(self, windows: Windows, near: int) -> list[View]:
         """Measure Euclidean distances within each channel."""
         return [
-            _pair(lengths.nearest(windows[:, :, channel], near))
-            for channel, lengths in enumerate(self._channels)
+            _pair(searcher.nearest(self._features(windows[:, :, c : c + 1]), near))
+            for c, searcher in enumerate(self._channels)
         ]
+
+
+class SameRows:
+    """Reference rows that are all the same: the first ones are the nearest of any query.
+
+    Args:
+        rows: [R, F], equal to each other.
+    """
+
+    def __init__(self, rows: Matrix) -> None:
+        self._row = rows[0]
+
+    def nearest(self, queries: Matrix, k: int) -> Nearest:
+        """Answer as :meth:`Lengths.nearest` does, without a search."""
+        gap = queries - self._row
+        distance = np.sqrt(np.einsum("qf,qf->q", gap, gap))
+        rows = np.broadcast_to(np.arange(k, dtype=np.int64), (len(queries), k))
+        return Nearest(np.repeat(distance[:, None], k, axis=1), rows)
+
+
+def _searcher(rows: Matrix) -> Lengths | SameRows:
+    """A channel that never varies is common (switches, states), and needs no search."""
+    return SameRows(rows) if (rows == rows[0]).all() else Lengths(rows)
 
 
 class MainDirections:
@@ -140,18 +177,22 @@ class MainDirections:
         return cls(middle, np.ascontiguousarray(directions))
 
     def residual(self, windows: Windows) -> Floats:
-        """Give the length of what the directions cannot express, each window alone, [N]."""
-        centred = windows.reshape(len(windows), -1) - self.middle
-        along = [float(np.square(row @ self.directions).sum()) for row in centred]
-        left = np.einsum("nd,nd->n", centred, centred) - np.array(along)
-        rest: Floats = np.sqrt(np.maximum(left, 0.0))
-        return rest
+        """Give the length of what the directions cannot express in each channel, [N, C].
+
+        Each window alone, so that an answer does not depend on its batch.
+        """
+        lengths = np.empty((len(windows), windows.shape[2]))
+        for number, centred in enumerate(windows.reshape(len(windows), -1) - self.middle):
+            left = centred - self.directions @ (centred @ self.directions)
+            lengths[number] = np.sqrt(np.square(left.reshape(windows.shape[1:])).sum(axis=0))
+        return lengths
 
 
 class ResidualPart:
-    """What the main directions cannot express; Sub-PCA's score.
+    """What the main directions of all channels together cannot express, channel by channel.
 
-    Source: Shyu et al. (2003); on windows as in TSB-AD (NeurIPS 2024).
+    Source: Shyu et al. (2003); on windows as in TSB-AD (NeurIPS 2024), Sub-PCA. Channel by channel:
+        the contributions of Miller, Swanson and Heckler (1998).
     """
 
     least = LEAST_SPREAD
@@ -160,9 +201,10 @@ class ResidualPart:
         self._main = main
 
     def measure(self, windows: Windows, near: int) -> list[View]:
-        """Give the length of the residual; there are no neighbours."""
+        """Give the length of the residual in each channel; there are no neighbours."""
         del near
-        return [(self._main.residual(windows)[:, None], np.empty((len(windows), 0), np.int64))]
+        nobody = np.empty((len(windows), 0), np.int64)
+        return [(channel[:, None], nobody) for channel in self._main.residual(windows).T]
 
 
 class LearnedPart:

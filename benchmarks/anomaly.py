@@ -5,6 +5,7 @@
     python -m benchmarks.anomaly append --cap 600
     python -m benchmarks.anomaly contamination --seeds 0 1 2 --cap 800
     python -m benchmarks.anomaly series --most 8 --keep series.jsonl
+    python -m benchmarks.anomaly outside --most 8 --families skab asd
     python -m benchmarks.anomaly profiles --most 1
     python -m benchmarks.anomaly speed
 
@@ -21,6 +22,7 @@ from pathlib import Path
 from benchmarks.anomaly_contamination import bench_contamination
 from benchmarks.anomaly_data import folders_hash
 from benchmarks.anomaly_kept import Kept
+from benchmarks.anomaly_outside import bench_outside
 from benchmarks.anomaly_profile import bench_profiles
 from benchmarks.anomaly_rows import SCORERS as ROW_SCORERS
 from benchmarks.anomaly_rows import bench_rows
@@ -30,7 +32,9 @@ from benchmarks.anomaly_series_data import FAMILIES
 from benchmarks.anomaly_speed import bench_speed
 from benchmarks.anomaly_thresholds import bench_append, bench_thresholds
 
-PARTS = ("rows", "thresholds", "append", "contamination", "series", "profiles", "speed")
+PARTS = (
+    "rows", "thresholds", "append", "contamination", "series", "outside", "profiles", "speed",
+)  # fmt: skip
 
 
 def main() -> None:
@@ -39,7 +43,8 @@ def main() -> None:
     kept = Kept(chosen.keep)
     print(f"`python -m benchmarks.anomaly {' '.join(sys.argv[1:])}`", end="")
     families = chosen.families
-    folders = {"speed": [], "series": families, "profiles": families}.get(chosen.part, ["adbench"])
+    on_series = dict.fromkeys(("series", "outside", "profiles"), families)
+    folders = {"speed": [], **on_series}.get(chosen.part, ["adbench"])
     print(f", data {folders_hash(folders)}\n" if folders else "\n", flush=True)
     if chosen.part == "rows":
         bench_rows(chosen.seeds, chosen.cap, kept, chosen.scorers or list(ROW_SCORERS))
@@ -52,6 +57,8 @@ def main() -> None:
     elif chosen.part == "series":
         scorers = chosen.scorers or list(SERIES_SCORERS)
         bench_series(chosen.most, families, kept, scorers)
+    elif chosen.part == "outside":
+        bench_outside(chosen.most, families)
     elif chosen.part == "profiles":
         bench_profiles(choose(chosen.most, families))
     else:

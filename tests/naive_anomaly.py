@@ -205,7 +205,7 @@ def naive_spectrum(window):
 
 
 def naive_residual(normal, asked, expressed):
-    """Length of what the leading right singular vectors leave, one window at a time."""
+    """Length of what the leading right singular vectors leave in each channel, by window."""
     flat = normal.reshape(len(normal), -1)
     middle = flat.mean(axis=0)
     _, sizes, directions = np.linalg.svd(flat - middle)
@@ -218,7 +218,7 @@ def naive_residual(normal, asked, expressed):
         left = window.reshape(-1) - middle
         for direction in directions[:count]:
             left = left - (left @ direction) * direction
-        out.append(float(np.linalg.norm(left)))
+        out.append([float(np.linalg.norm(column)) for column in left.reshape(window.shape).T])
     return out
 
 
