@@ -90,8 +90,9 @@ def alert_figure(alert: Alert) -> Figure:
 
 
 def window_figure(alert: WindowAlert, channels: Sequence[str], label: str) -> Figure:
-    """Draw a window over its nearest normal windows, in the channels that differ most."""
-    shown = list(dict.fromkeys(one.channel for one in alert.differences))[:3] or [channels[0]]
+    """Draw a window over its nearest normal windows, in the channels that are strangest."""
+    differing = dict.fromkeys(one.channel for one in alert.differences)
+    shown = list(alert.channels or differing)[:3] or [channels[0]]
     drawing, panels = new_drawing(0.5 + 1.7 * len(shown), rows=len(shown))
     steps = np.arange(-len(alert.values) + 1, 1)
     for axes, name in zip(panels, shown, strict=True):

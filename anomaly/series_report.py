@@ -18,22 +18,31 @@ SHOWN_FIGURES = 3
 
 
 def series_alert_table(alerts: Sequence[SeriesAlert], shown: int = SHOWN_ALERTS) -> Table:
-    """List alerts, strangest first, with the parts that spoke and the channel that differs most."""
+    """List alerts, strangest first, with the parts that spoke and the channels they spoke of."""
     rows = []
     for alert in alerts[:shown]:
-        parts, differs = None, None
+        parts, channels, differs = None, None, None
         if alert.evidence is not None:
             told = sorted(alert.evidence.parts.items(), key=lambda pair: -pair[1])
             parts = ", ".join(f"{name} {value:.1f}" for name, value in told[:2])
+            channels = ", ".join(list(alert.evidence.channels)[:3]) or None
             if alert.evidence.differences:
                 most = alert.evidence.differences[0]
                 differs = f"{most.channel} {most.value:.4g} (usual {most.usual:.4g})"
         rows.append(
             [str(alert.series), str(alert.first), str(alert.last), alert.event.score, parts,
-             differs]
+             channels, differs]
         )  # fmt: skip
     return Table(
-        ["series", "from", "to", "score", "in normal spreads", "differs most in"],
+        [
+            "series",
+            "from",
+            "to",
+            "score",
+            "in normal spreads",
+            "strangest channels",
+            "differs most in",
+        ],
         rows,
         caption=f"{len(rows)} of {len(alerts)} alerts, strangest first",
     )

@@ -1,8 +1,8 @@
 """Evidence for a stretch of a series: which normal stretches it was compared with.
 
 In: a fitted detector and the values around an alert. Out: a :class:`WindowAlert` with the window,
-its nearest normal windows and how strange they are themselves, what each part says, and the
-channels and steps that differ most: all that a drawing needs.
+its nearest normal windows and how strange they are themselves, what each part says, how strange
+each channel is, and the steps that differ most: all that a drawing needs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..core import InputError
 from .distances import Integers
 from .series import SeriesDetector
 from .window_model import WindowModel
+from .window_parts import Floats
 from .windows import Values, Windows, cut
 
 SHOWN_DIFFERENCES = 5
@@ -70,6 +71,8 @@ class WindowAlert:
         score: Of the window that ends there.
         margin: Score minus threshold.
         parts: Part -> its distance in normal spreads.
+        channels: Channel -> how strange it is, strangest first; empty where no part looks at
+            channels one by one.
         values: The window, on its own scale, [L, C].
         neighbours: The nearest normal windows.
         differences: Largest first.
@@ -79,6 +82,7 @@ class WindowAlert:
     score: float
     margin: float
     parts: dict[str, float]
+    channels: dict[str, float]
     values: Values
     neighbours: tuple[NormalWindow, ...]
     differences: tuple[StepDifference, ...]
@@ -124,10 +128,19 @@ def explain_window(
         score,
         score - fitted.threshold.value,
         {name: float(value[0]) for name, value in measured.items()},
+        _rank_channels(model.channel_strangeness(window), detector.channels_),
         own,
         neighbours,
         _differences(model, window[0], rows, detector.channels_),
     )
+
+
+def _rank_channels(strange: Floats | None, channels: tuple[str, ...]) -> dict[str, float]:
+    """Channels of one window [1, C], strangest first."""
+    if strange is None:
+        return {}
+    order = np.argsort(-strange[0], kind="stable")
+    return {channels[int(at)]: float(strange[0, at]) for at in order}
 
 
 def _normal_window(model: WindowModel, row: int, distance: float) -> NormalWindow:

@@ -20,6 +20,7 @@ from ..core import Progress
 from .distances import Integers, Lengths
 from .window_learning import NeighbourWindows, WindowLearning, WindowSpace, learn_windows
 from .window_parts import (
+    BY_CHANNEL,
     LEAST_SPREAD,
     LEAST_STEP_SPREAD,
     ChannelsPart,
@@ -124,11 +125,23 @@ class WindowModel:
         for start in range(0, len(windows), CHUNK):
             piece = slice(start, start + CHUNK)
             for name, part in self.parts.items():
-                views = [
-                    distances.mean(axis=1) for distances, _ in part.measure(windows[piece], self.k)
-                ]
-                out[name][piece] = _over_views(views, self.spreads[name])
+                out[name][piece] = _over_views(self._spreads(name, part, windows[piece]))
         return out
+
+    def channel_strangeness(self, windows: Windows) -> Floats | None:
+        """Measure every channel of standardised windows, [N, C], by the parts that look at each.
+
+        None where no part does.
+        """
+        looking = {name: part for name, part in self.parts.items() if name in BY_CHANNEL}
+        if not looking:
+            return None
+        return join({n: self._spreads(n, part, windows) for n, part in looking.items()}).T
+
+    def _spreads(self, name: PartName, part: WindowPart, windows: Windows) -> Floats:
+        """Distances of a part in its normal spreads, [V, N]."""
+        views = [distances.mean(axis=1) for distances, _ in part.measure(windows, self.k)]
+        return np.stack(views) / self.spreads[name][:, None]
 
     def normal_strangeness(self, values: Values, owner: int, ends: Integers) -> Floats:
         """Score windows of a fitted series, references that overlap them left out, [N]."""
@@ -144,7 +157,7 @@ class WindowModel:
         for name, known in self.parts.items():
             part = ResidualPart(self.early) if name == "residual" else known
             views = _apart(part, windows, owner, ends, self.reference, self.k)
-            measured[name] = _over_views(views, self.spreads[name])
+            measured[name] = _over_views(views / self.spreads[name][:, None])
         return join(measured)
 
     def score_windows(self, windows: Windows) -> Floats:
@@ -153,7 +166,7 @@ class WindowModel:
 
 
 def join(measured: Mapping[PartName, Floats]) -> Floats:
-    """Join what the parts say: the root of the summed squares, [N].
+    """Join what the parts say: the root of the summed squares, [N] or whatever each has.
 
     >>> join({"levels": np.array([0.8, 1.0]), "residual": np.array([0.6, 0.0])}).round(2)
     array([1., 1.])
@@ -170,17 +183,13 @@ def _soften(said: Floats) -> Floats:
     return softened
 
 
-def _over_views(views: Sequence[Floats], spreads: Floats) -> Floats:
-    """Join what a part's views say, 1 where each is at the end of its spread, [N].
+def _over_views(spreads: Floats) -> Floats:
+    """Join what a part's views say [V, N], 1 where each is at the end of its spread, [N].
 
     Logarithms of distances are added, since one view tells little about another, and divided by the
     root of their number, which is what such a sum varies by.
     """
-    logs = [
-        np.log((one / spread + EASE) / (1 + EASE))
-        for one, spread in zip(views, spreads, strict=True)
-    ]
-    total = np.sum(logs, axis=0) / np.sqrt(len(logs))
+    total = np.log((spreads + EASE) / (1 + EASE)).sum(axis=0) / np.sqrt(len(spreads))
     said: Floats = np.exp(np.minimum(total, LOUDEST))
     return said
 
@@ -269,10 +278,10 @@ def _apart(
     ends: Integers,
     reference: ReferenceWindows,
     k: int,
-) -> list[Floats]:
-    """Mean distance to the k nearest references that do not overlap, [N] a view."""
+) -> Floats:
+    """Mean distance to the k nearest references that do not overlap, [V, N]."""
     views = part.measure(windows, min(len(reference), k + reference.crowding()))
-    return [_nearest_apart(view, owner, ends, reference, k) for view in views]
+    return np.stack([_nearest_apart(view, owner, ends, reference, k) for view in views])
 
 
 def _nearest_apart(

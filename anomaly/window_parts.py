@@ -23,6 +23,9 @@ from .windows import Windows
 
 PartName = Literal["point", "window", "residual", "levels", "spectrum", "learned"]
 PARTS: tuple[PartName, ...] = ("point", "window", "residual", "levels", "spectrum", "learned")
+BY_CHANNEL: tuple[PartName, ...] = ("window", "residual", "spectrum")
+"""Parts with one view of every channel, which can say where a window is strange."""
+
 Floats = NDArray[np.float64]
 View = tuple[Floats, Integers]
 """Distances [N, near] and numbers of references, [N, near]; [N, 1] and [N, 0] without any."""

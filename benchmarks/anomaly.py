@@ -6,6 +6,7 @@
     python -m benchmarks.anomaly contamination --seeds 0 1 2 --cap 800
     python -m benchmarks.anomaly series --most 8 --keep series.jsonl
     python -m benchmarks.anomaly outside --most 8 --families skab asd
+    python -m benchmarks.anomaly causes --families asd smd
     python -m benchmarks.anomaly profiles --most 1
     python -m benchmarks.anomaly speed
 
@@ -19,6 +20,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from benchmarks.anomaly_causes import bench_causes
 from benchmarks.anomaly_contamination import bench_contamination
 from benchmarks.anomaly_data import folders_hash
 from benchmarks.anomaly_kept import Kept
@@ -33,7 +35,8 @@ from benchmarks.anomaly_speed import bench_speed
 from benchmarks.anomaly_thresholds import bench_append, bench_thresholds
 
 PARTS = (
-    "rows", "thresholds", "append", "contamination", "series", "outside", "profiles", "speed",
+    "rows", "thresholds", "append", "contamination", "series", "outside", "causes", "profiles",
+    "speed",
 )  # fmt: skip
 
 
@@ -43,7 +46,7 @@ def main() -> None:
     kept = Kept(chosen.keep)
     print(f"`python -m benchmarks.anomaly {' '.join(sys.argv[1:])}`", end="")
     families = chosen.families
-    on_series = dict.fromkeys(("series", "outside", "profiles"), families)
+    on_series = dict.fromkeys(("series", "outside", "causes", "profiles"), families)
     folders = {"speed": [], **on_series}.get(chosen.part, ["adbench"])
     print(f", data {folders_hash(folders)}\n" if folders else "\n", flush=True)
     if chosen.part == "rows":
@@ -59,6 +62,8 @@ def main() -> None:
         bench_series(chosen.most, families, kept, scorers)
     elif chosen.part == "outside":
         bench_outside(chosen.most, families)
+    elif chosen.part == "causes":
+        bench_causes(families)
     elif chosen.part == "profiles":
         bench_profiles(choose(chosen.most, families))
     else:

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from likewise.anomaly import SeriesDetector
+from likewise.anomaly import SeriesDetector, explain_window
 from likewise.anomaly.distances import Lengths
 from likewise.anomaly.window_model import LOUD, WEIGHTS, join
 from likewise.anomaly.window_parts import (
+    BY_CHANNEL,
     EXPRESSED,
     PARTS,
     ChannelsPart,
     FeaturePart,
     MainDirections,
+    PartName,
     ResidualPart,
     SameRows,
     as_they_are,
@@ -123,6 +125,24 @@ def test_a_fault_of_one_channel_does_not_drown_in_the_others() -> None:
     scores, _ = detector.score_values(faulty)
     assert abs(int(np.nanargmax(scores)) - 123) <= 6
     assert np.nanmin(scores) > 0
+
+
+@pytest.mark.parametrize("part", BY_CHANNEL)
+def test_the_evidence_names_the_channel_at_fault(part: PartName) -> None:
+    detector = SeriesDetector(0.05, lookback=24, parts=(part,))
+    detector.fit(long_frame(saw(700, channels=6)))
+    faulty = saw(200, seed=9, channels=6)
+    faulty[112:124, 2] = faulty[112:124, 2][::-1]
+    alert = explain_window(detector, faulty, 123)
+    assert len(alert.channels) == 6
+    assert next(iter(alert.channels)) == "c2"
+    assert list(alert.channels.values()) == sorted(alert.channels.values(), reverse=True)
+
+
+def test_parts_that_look_at_no_channel_alone_name_none() -> None:
+    detector = SeriesDetector(0.05, lookback=24, parts=("point", "levels"))
+    detector.fit(long_frame(saw(700, channels=2)))
+    assert explain_window(detector, saw(200, seed=9, channels=2), 123).channels == {}
 
 
 def test_a_channel_that_never_moved_is_judged_once_it_does() -> None:
