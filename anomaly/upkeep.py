@@ -75,9 +75,9 @@ class Upkeep:
     def thin(self, size: int) -> Self:
         """Keep ``size`` rows that cover the others (a coreset): faster, slightly coarser.
 
-        A row kept remembers those nearest to it that went in sketches of one byte a number, so
-        twins of these score near 0; ids and evidence know the kept rows only. Held-out rows that
-        go keep serving the calibration.
+        A row kept remembers some of those it stands for, the farthest from it, in sketches of one
+        byte a number, so twins of these score near 0; ids and evidence know the kept rows only.
+        Held-out rows that go keep serving the calibration.
 
         Raises:
             SettingError: A size not above k, or above the number of rows.
