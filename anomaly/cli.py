@@ -41,7 +41,11 @@ def anomaly() -> None:
 )
 @click.option("--k", type=click.IntRange(1), help="Neighbours [5 for rows, 1 for series].")
 @id_option
-@click.option("--no-learned", is_flag=True, help="Compare by plain distances alone.")
+@click.option(
+    "--learned/--no-learned",
+    default=None,
+    help="Train an encoder and compare what it sees as well [rows: yes; series: no].",
+)
 @click.option(
     "--suspected-share",
     type=click.FloatRange(0, 0.5, max_open=True),
@@ -60,7 +64,7 @@ def fit(
     false_alarm_rate: float,
     k: int | None,
     id_col: str | None,
-    no_learned: bool,
+    learned: bool | None,
     suspected_share: float | None,
     time_col: str | None,
     lookback: int | None,
@@ -74,7 +78,7 @@ def fit(
         _refuse("name a column of times with --time", lookback=lookback, mode=mode, pooled=pooled)
         from . import row_commands
 
-        settings = shared | {"learned": not no_learned, "suspected_share": suspected_share}
+        settings = shared | {"learned": learned, "suspected_share": suspected_share}
         row_commands.fit(file, bundle, id_col, _given(settings))
         click.echo(f"{bundle} written")
         return
@@ -86,7 +90,7 @@ def fit(
         "lookback": lookback,
         "mode": mode,
         "pooling": "pooled" if pooled else None,
-        "parts": [name for name in PARTS if name != "learned"] if no_learned else None,
+        "parts": PARTS if learned else None,
         "id_col": id_col,
         "time_col": time_col,
     }

@@ -12,7 +12,7 @@ from typing import Literal
 from ..core import Augmentation, SettingError
 from .threshold import check_rate
 from .window_learning import WindowLearning
-from .window_parts import PARTS, PartName
+from .window_parts import PARTS, UNLEARNED, PartName
 
 Mode = Literal["causal", "covering"]
 Pooling = Literal["series", "pooled"]
@@ -27,9 +27,10 @@ class SeriesSettings:
         k: Neighbours a distance is the mean of; alerts are shown beside three at least.
         mode: ``"causal"`` scores a stamp by the window that ends there, so a stream and a batch
             agree; ``"covering"`` by all windows over it, sharper, up to L - 1 steps later.
-        parts: What to look at: ``point``, ``window``, ``residual``, ``levels``, ``spectrum``,
-            ``learned``.
-        augmentations: Views the encoder learns to ignore. Each is a declared blind spot.
+        parts: What to look at: ``point``, ``window``, ``residual``, ``levels``, ``spectrum``, and,
+            where an encoder shall be trained, ``learned``.
+        augmentations: Views that the encoder of ``learned`` is taught to ignore. Each is a declared
+            blind spot.
         pooling: ``"series"`` compares a series with itself, ``"pooled"`` with all.
         calibration_share: Last share of each series, which the encoder does not see.
         reference_size: Most windows to compare with; more are thinned evenly over time, and
@@ -46,7 +47,7 @@ class SeriesSettings:
         lookback: int | None = None,
         k: int = 1,
         mode: Mode = "causal",
-        parts: Sequence[PartName] = PARTS,
+        parts: Sequence[PartName] = UNLEARNED,
         augmentations: Sequence[Augmentation] = (),
         pooling: Pooling = "series",
         calibration_share: float = 0.3,
@@ -60,6 +61,12 @@ class SeriesSettings:
         unknown = [name for name in parts if name not in PARTS]
         if unknown or not parts:
             raise SettingError(f"parts {list(parts)} must be some of {', '.join(PARTS)}")
+        if augmentations and "learned" not in parts:
+            taught = ", ".join(one.name for one in augmentations)
+            raise SettingError(
+                f"augmentations ({taught}) teach an encoder, and parts {list(parts)} have none; "
+                "add 'learned' to parts or leave augmentations out"
+            )
         if mode not in ("causal", "covering") or pooling not in ("series", "pooled"):
             raise SettingError(
                 f"mode is {mode!r} (use 'causal' or 'covering') and pooling {pooling!r} "

@@ -23,6 +23,10 @@ from .windows import Windows
 
 PartName = Literal["point", "window", "residual", "levels", "spectrum", "learned"]
 PARTS: tuple[PartName, ...] = ("point", "window", "residual", "levels", "spectrum", "learned")
+UNLEARNED: tuple[PartName, ...] = PARTS[:-1]
+"""What is looked at unless the caller says otherwise: on the series that settings were chosen on,
+the learned part changed little and cost nearly all of the time."""
+
 BY_CHANNEL: tuple[PartName, ...] = ("window", "residual", "spectrum")
 """Parts with one view of every channel, which can say where a window is strange."""
 

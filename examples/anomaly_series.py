@@ -4,7 +4,7 @@ Run it with ``python examples/anomaly_series.py``. Pressure and current of a pum
 two hours are made from a seed, one value every five minutes, and two faults are planted in the
 days to judge: the pressure sensor sticks for an hour, and later pressure and current no longer go
 together. A stream that sees one step at a time gives the same scores, and a page shows each alert
-over its nearest normal windows. Half a minute on one core.
+over its nearest normal windows. A few seconds on one core.
 """
 
 from __future__ import annotations

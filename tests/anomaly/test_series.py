@@ -29,17 +29,16 @@ from sklearn.exceptions import NotFittedError
 from tests.anomaly.planted import QUICK, long_frame, saw
 from tests.naive_anomaly import naive_cover
 
-FAST = ("point", "window", "residual", "levels", "spectrum")
-
 
 @pytest.fixture(scope="module")
 def learned() -> SeriesDetector:
-    return SeriesDetector(0.05, lookback=24, learning=QUICK).fit(long_frame(saw(900)))
+    detector = SeriesDetector(0.05, lookback=24, parts=PARTS, learning=QUICK)
+    return detector.fit(long_frame(saw(900)))
 
 
 @pytest.fixture(scope="module")
 def fast() -> SeriesDetector:
-    return SeriesDetector(0.05, lookback=24, parts=FAST).fit(long_frame(saw(900)))
+    return SeriesDetector(0.05, lookback=24).fit(long_frame(saw(900)))
 
 
 def spiked(count: int = 200, at: int = 120) -> np.ndarray:
@@ -61,7 +60,7 @@ def test_every_stamp_gets_a_row_and_a_spike_peaks_where_it_is(learned: SeriesDet
 
 @pytest.mark.parametrize("stride", [1, 10, 24])
 def test_strides_cover_the_tail_too(stride: int) -> None:  # cases anomaly#25 anomaly#26
-    detector = SeriesDetector(0.05, lookback=24, mode="covering", parts=FAST)
+    detector = SeriesDetector(0.05, lookback=24, mode="covering")
     detector.fit(long_frame(saw(600)))
     answer = detector.score(long_frame(spiked(203, 100)), stride=stride)
     assert answer.height == 203
@@ -116,7 +115,7 @@ def test_covering_equals_its_slow_twin() -> None:
 @pytest.mark.parametrize("pooling", ["series", "pooled"])
 def test_several_series_and_channels(pooling: str) -> None:
     frames = [long_frame(saw(500, seed, 2), name) for seed, name in enumerate(("b", "a"))]
-    detector = SeriesDetector(0.05, lookback=24, parts=FAST, pooling=pooling)
+    detector = SeriesDetector(0.05, lookback=24, pooling=pooling)
     detector.fit(pl.concat(frames))
     values = saw(100, 9, 2)
     values[70, 1] = -3
@@ -154,16 +153,20 @@ def test_faulty_frames_are_refused_with_every_fault(fast: SeriesDetector) -> Non
     for wrong in ({"parts": ("nose",)}, {"mode": "oracle"}, {"lookback": 1}):
         with pytest.raises(SettingError):
             SeriesDetector(0.05, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match=r"jitter.*add 'learned' to parts"):
+        SeriesDetector(0.05, augmentations=(Jitter(0.2),))
 
 
 def test_thinned_references_are_told(fast: SeriesDetector) -> None:
-    detector = SeriesDetector(0.05, lookback=24, parts=FAST, reference_size=100)
+    detector = SeriesDetector(0.05, lookback=24, reference_size=100)
     detector.fit(long_frame(saw(900)))
     assert any("100 of 877 normal windows" in note for note in detector.notes_)
 
 
 def test_saved_detectors_answer_to_the_bit(tmp_path: Path) -> None:  # case anomaly#21
-    detector = SeriesDetector(0.05, lookback=24, learning=QUICK, augmentations=(Jitter(0.2),))
+    detector = SeriesDetector(
+        0.05, lookback=24, parts=PARTS, learning=QUICK, augmentations=(Jitter(0.2),)
+    )
     detector.fit(long_frame(saw(600)))
     detector.save(tmp_path / "bundle")
     loaded = SeriesDetector.load(tmp_path / "bundle")
@@ -176,7 +179,7 @@ def test_saved_detectors_answer_to_the_bit(tmp_path: Path) -> None:  # case anom
 
 
 def test_later_normals_are_compared_with_until_undone(tmp_path: Path) -> None:
-    detector = SeriesDetector(0.05, lookback=24, parts=FAST).fit(long_frame(saw(900)))
+    detector = SeriesDetector(0.05, lookback=24).fit(long_frame(saw(900)))
     other = saw(300, seed=7) + 6.0
     before = detector.score(long_frame(other))["score"].to_numpy()
     assert np.nanmedian(before) > detector.threshold().value

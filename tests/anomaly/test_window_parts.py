@@ -12,7 +12,6 @@ from likewise.anomaly.window_model import LOUD, WEIGHTS, join
 from likewise.anomaly.window_parts import (
     BY_CHANNEL,
     EXPRESSED,
-    PARTS,
     ChannelsPart,
     FeaturePart,
     MainDirections,
@@ -27,8 +26,6 @@ from likewise.anomaly.window_parts import (
 
 from tests.anomaly.planted import long_frame, saw
 from tests.naive_anomaly import naive_levels, naive_residual, naive_spectrum
-
-FAST = tuple(name for name in PARTS if name != "learned")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +105,7 @@ def test_a_part_that_says_more_is_never_heard_less(spreads: list[float]) -> None
 
 @pytest.mark.parametrize("shift", [20.0, -5.0])
 def test_a_channel_that_has_left_its_range_for_good_does_not_deafen(shift: float) -> None:
-    detector = SeriesDetector(0.05, lookback=24, parts=FAST)
+    detector = SeriesDetector(0.05, lookback=24)
     detector.fit(long_frame(saw(700, channels=6)))
     faulty = saw(200, seed=9, channels=6)
     faulty[100:124, 2] = faulty[100:124, 2][::-1]
@@ -148,7 +145,7 @@ def test_parts_that_look_at_no_channel_alone_name_none() -> None:
 def test_a_channel_that_never_moved_is_judged_once_it_does() -> None:
     values = saw(700, channels=2)
     values[:, 1] = 4.0
-    detector = SeriesDetector(0.05, lookback=24, parts=FAST).fit(long_frame(values))
+    detector = SeriesDetector(0.05, lookback=24).fit(long_frame(values))
     later = saw(200, seed=9, channels=2)
     later[:, 1] = 4.0
     later[150, 1] = 5.0
@@ -160,7 +157,7 @@ def test_a_channel_that_never_moved_is_judged_once_it_does() -> None:
 def test_fresh_normals_alert_about_as_often_as_asked() -> None:
     shares = []
     for seed in range(3):
-        detector = SeriesDetector(0.05, lookback=24, parts=FAST, seed=seed)
+        detector = SeriesDetector(0.05, lookback=24, seed=seed)
         detector.fit(long_frame(saw(1200, seed)))
         scores, _ = detector.score_values(saw(3000, seed + 100))
         shares.append(float(np.nanmean(detector.threshold().alerts(scores))))
