@@ -2,11 +2,10 @@
 
 In: normal series [T, C] of one kind. Out: a :class:`WindowModel` that scores the windows ending at
 given steps. Its parts (``window_parts.py``) look at the last value, the window itself, what the
-main directions of normal windows cannot express, its levels, its spectrum, and the window in a
-learned space. Each part's distance is measured in units of what nine in ten normal windows stay
-within (leave-one-out, with everything that overlaps left out too). Parts are joined by the root of
-their summed squares; far beyond its spread a part is heard by its logarithm, so that what is
-strange for good does not deafen the others.
+main directions of normal windows cannot express, its levels, its spectrum and, where an encoder was
+asked for, the window in a learned space. Each part's distance is measured in units of what nine in
+ten normal windows stay within (leave-one-out, with everything that overlaps left out too); how they
+are joined is in ``window_joining.py``.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import numpy as np
 
 from ..core import Progress
 from .distances import Integers, Lengths
+from .window_joining import join_parts, join_views
 from .window_learning import NeighbourWindows, WindowLearning, WindowSpace, learn_windows
 from .window_parts import (
     BY_CHANNEL,
@@ -42,18 +42,6 @@ from .windows import Values, Windows, cut, spread_out
 
 WITHIN = 0.9
 """Share of normal windows that stay within the spread of a part."""
-
-EASE = 0.1
-"""Added to distances in their spread, so that no view can say that all is well."""
-
-LOUD = 2.0
-"""Spreads beyond which a part is heard by its logarithm."""
-
-LOUDEST = 100.0
-"""Most that the views of a part say together, as a logarithm: nothing runs out of numbers."""
-
-WEIGHTS: dict[PartName, float] = {"point": 0.5, "window": 2.0}
-"""How much a part is heard; 1 where it is not named."""
 
 MOST_TO_MEASURE = 1000
 CHUNK = 4096
@@ -125,7 +113,7 @@ class WindowModel:
         for start in range(0, len(windows), CHUNK):
             piece = slice(start, start + CHUNK)
             for name, part in self.parts.items():
-                out[name][piece] = _over_views(self._spreads(name, part, windows[piece]))
+                out[name][piece] = join_views(self._spreads(name, part, windows[piece]))
         return out
 
     def channel_strangeness(self, windows: Windows) -> Floats | None:
@@ -136,7 +124,7 @@ class WindowModel:
         looking = {name: part for name, part in self.parts.items() if name in BY_CHANNEL}
         if not looking:
             return None
-        return join({n: self._spreads(n, part, windows) for n, part in looking.items()}).T
+        return join_parts({n: self._spreads(n, part, windows) for n, part in looking.items()}).T
 
     def _spreads(self, name: PartName, part: WindowPart, windows: Windows) -> Floats:
         """Distances of a part in its normal spreads, [V, N]."""
@@ -157,41 +145,12 @@ class WindowModel:
         for name, known in self.parts.items():
             part = ResidualPart(self.early) if name == "residual" else known
             views = _apart(part, windows, owner, ends, self.reference, self.k)
-            measured[name] = _over_views(views / self.spreads[name][:, None])
-        return join(measured)
+            measured[name] = join_views(views / self.spreads[name][:, None])
+        return join_parts(measured)
 
     def score_windows(self, windows: Windows) -> Floats:
         """Score standardised windows [N, L, C]; larger is stranger, [N]."""
-        return join(self.strangeness(windows))
-
-
-def join(measured: Mapping[PartName, Floats]) -> Floats:
-    """Join what the parts say: the root of the summed squares, [N] or whatever each has.
-
-    >>> join({"levels": np.array([0.8, 1.0]), "residual": np.array([0.6, 0.0])}).round(2)
-    array([1., 1.])
-    """
-    heard = [_soften(WEIGHTS.get(name, 1.0) * said) for name, said in measured.items()]
-    joined: Floats = np.sqrt(np.sum(np.square(heard), axis=0))
-    return joined
-
-
-def _soften(said: Floats) -> Floats:
-    """Leave spreads up to ``LOUD`` as they are; beyond, count them by their logarithm, [N]."""
-    beyond = LOUD * (1 + np.log(np.maximum(said, LOUD) / LOUD))
-    softened: Floats = np.where(said > LOUD, beyond, said)
-    return softened
-
-
-def _over_views(spreads: Floats) -> Floats:
-    """Join what a part's views say [V, N], 1 where each is at the end of its spread, [N].
-
-    Logarithms of distances are added, since one view tells little about another, and divided by the
-    root of their number, which is what such a sum varies by.
-    """
-    total = np.log((spreads + EASE) / (1 + EASE)).sum(axis=0) / np.sqrt(len(spreads))
-    said: Floats = np.exp(np.minimum(total, LOUDEST))
-    return said
+        return join_parts(self.strangeness(windows))
 
 
 def learn_window_model(

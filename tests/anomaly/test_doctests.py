@@ -17,7 +17,7 @@ MODULES = (
     "outlier",
     "threshold",
     "vus",
-    "window_model",
+    "window_joining",
     "windows",
 )
 

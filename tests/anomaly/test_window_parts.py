@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from likewise.anomaly import SeriesDetector, explain_window
 from likewise.anomaly.distances import Lengths
-from likewise.anomaly.window_model import LOUD, WEIGHTS, join
+from likewise.anomaly.window_joining import EASE, LOUD, WEIGHTS, join_parts, join_views
 from likewise.anomaly.window_parts import (
     BY_CHANNEL,
     EXPRESSED,
@@ -90,17 +92,27 @@ def test_windows_that_never_differ_have_no_main_direction() -> None:
     np.testing.assert_allclose(main.residual(np.full((1, 8, 1), 3.0)), np.sqrt(8 * 4.0))
 
 
+def test_views_are_joined_over_the_root_of_their_number() -> None:
+    spreads = np.array([[0.0, 1.0, 5.0], [2.0, 1.0, 300.0]])
+    expected = [
+        math.exp(sum(math.log((one + EASE) / (1 + EASE)) for one in column) / math.sqrt(2))
+        for column in spreads.T
+    ]
+    np.testing.assert_allclose(join_views(spreads), expected)
+    assert np.isfinite(join_views(np.full((400, 1), 1e300))).all()
+
+
 def test_a_loud_part_is_heard_by_its_logarithm() -> None:
     said = {"point": np.array([0.5, 9.0]), "levels": np.array([1.0, 1.0])}
     quiet = np.hypot(WEIGHTS["point"] * 0.5, 1.0)
     loud = np.hypot(LOUD * (1 + np.log(WEIGHTS["point"] * 9.0 / LOUD)), 1.0)
-    np.testing.assert_allclose(join(said), [quiet, loud])
+    np.testing.assert_allclose(join_parts(said), [quiet, loud])
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=2, max_size=20))
 def test_a_part_that_says_more_is_never_heard_less(spreads: list[float]) -> None:
     said = np.sort(spreads)
-    assert (np.diff(join({"levels": said, "residual": np.ones(len(said))})) >= 0).all()
+    assert (np.diff(join_parts({"levels": said, "residual": np.ones(len(said))})) >= 0).all()
 
 
 @pytest.mark.parametrize("shift", [20.0, -5.0])
