@@ -9,7 +9,6 @@ Source of the measure: Su et al. (2019), HitRate@P %.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 
@@ -20,7 +19,7 @@ from likewise.anomaly.series import SeriesDetector
 from likewise.anomaly.windows import cut, suggest_lookback
 
 from benchmarks.anomaly_series_data import Floats, LabelledSeries, series_sets
-from benchmarks.anomaly_windows import compared, standardised
+from benchmarks.anomaly_windows import compared, flat_windows, main_directions, standardised
 from benchmarks.data import data_path
 
 SHARES = (1.0, 1.5)
@@ -30,36 +29,35 @@ Ranker = Callable[[Floats], Floats]
 
 def bench_causes(families: Sequence[str]) -> None:
     """Hits among the first channels of each ranking, in the mean over events."""
-    hits: dict[str, dict[str, list[list[float]]]] = {}
+    print(f"| family | events | first | {' | '.join(NAMES)} |")
+    print(f"|---|---:|---|{'---:|' * len(NAMES)}")
     for family in families:
-        for one in series_sets(family):
-            lookback = suggest_lookback(one.fitted)
-            fitted, tested = standardised(one)
-            rankers = {
-                "likewise": likewise_channels(fitted, lookback),
-                "nearest window": nearest_window(fitted, lookback),
-                "Sub-PCA": sub_pca_channels(fitted, lookback),
-                "deviation": lambda windows: np.abs(windows[:, -1]),
-            }
-            for start, stop, causes in events(one):
-                ends = np.arange(max(start, lookback - 1), max(stop, lookback))
-                windows = cut(tested, lookback, ends)
-                for name, ranker in rankers.items():
-                    order = np.argsort(-ranker(windows).mean(axis=0), kind="stable")
-                    found = [hit_rate(order, causes, share) for share in SHARES]
-                    hits.setdefault(family, {}).setdefault(name, []).append(found)
-                drawn = [min(share * len(causes) / one.fitted.shape[1], 1.0) for share in SHARES]
-                hits[family].setdefault("drawn at random", []).append(drawn)
-            print(f"{family} {one.name} ranked", file=sys.stderr, flush=True)
-    names = list(next(iter(hits.values())))
-    print(
-        f"| family | events | first | {' | '.join(names)} |\n|---|---:|---|{'---:|' * len(names)}"
-    )
-    for family, by_name in hits.items():
-        for number, share in enumerate(SHARES):
-            means = [float(np.mean([one[number] for one in by_name[name]])) for name in names]
-            cells = " | ".join(f"{mean:.3f}" for mean in means)
-            print(f"| {family} | {len(by_name[names[0]])} | {share:.0%} | {cells} |")
+        hits = np.concatenate([hits_of(one) for one in series_sets(family)])
+        for share, row in zip(SHARES, hits.mean(axis=0), strict=True):
+            cells = " | ".join(f"{mean:.3f}" for mean in row)
+            print(f"| {family} | {len(hits)} | {share:.0%} | {cells} |", flush=True)
+
+
+def hits_of(one: LabelledSeries) -> Floats:
+    """Hit rates of every event of a series, by share and ranking, [E, 2, 5]."""
+    lookback = suggest_lookback(one.fitted)
+    fitted, tested = standardised(one)
+    rankers = [make(fitted, lookback) for make in RANKERS.values()]
+    hits = []
+    for start, stop, causes in events(one):
+        ends = np.arange(max(start, lookback - 1), max(stop, lookback))
+        windows = cut(tested, lookback, ends)
+        orders = [np.argsort(-ranker(windows).mean(axis=0), kind="stable") for ranker in rankers]
+        hits.append(
+            [
+                [
+                    *(hit_rate(order, causes, share) for order in orders),
+                    min(share * len(causes) / one.fitted.shape[1], 1.0),
+                ]
+                for share in SHARES
+            ]
+        )
+    return np.array(hits)
 
 
 def hit_rate(order: np.ndarray, causes: set[int], share: float) -> float:
@@ -99,8 +97,7 @@ def likewise_channels(fitted: Floats, lookback: int) -> Ranker:
 
 def nearest_window(fitted: Floats, lookback: int) -> Ranker:
     """Distance in each channel to the window that is nearest over all channels."""
-    ends = np.arange(lookback - 1, len(fitted))
-    flat = compared(cut(fitted, lookback, ends).reshape(len(ends), -1))
+    flat = compared(flat_windows(fitted, lookback))
     lengths = Lengths(flat)
 
     def rank(windows: Floats) -> Floats:
@@ -112,12 +109,7 @@ def nearest_window(fitted: Floats, lookback: int) -> Ranker:
 
 def sub_pca_channels(fitted: Floats, lookback: int) -> Ranker:
     """Contribution of each channel to what the main directions cannot express."""
-    ends = np.arange(lookback - 1, len(fitted))
-    flat = compared(cut(fitted, lookback, ends).reshape(len(ends), -1))
-    middle = flat.mean(axis=0)
-    _, sizes, directions = np.linalg.svd(flat - middle, full_matrices=False)
-    share = np.cumsum(sizes**2) / (sizes**2).sum()
-    kept = directions[: int(np.searchsorted(share, 0.9)) + 1]
+    middle, kept = main_directions(compared(flat_windows(fitted, lookback)))
 
     def rank(windows: Floats) -> Floats:
         gap = windows.reshape(len(windows), -1) - middle
@@ -125,3 +117,16 @@ def sub_pca_channels(fitted: Floats, lookback: int) -> Ranker:
         return np.linalg.norm(left.reshape(windows.shape), axis=1)
 
     return rank
+
+
+def deviation(fitted: Floats, lookback: int) -> Ranker:
+    """How far the last value is from the fitted mean, in standard deviations."""
+    del fitted, lookback
+    return lambda windows: np.abs(windows[:, -1])
+
+
+RANKERS = {
+    "likewise": likewise_channels, "nearest window": nearest_window, "Sub-PCA": sub_pca_channels,
+    "deviation": deviation,
+}  # fmt: skip
+NAMES = (*RANKERS, "drawn at random")

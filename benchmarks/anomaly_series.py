@@ -25,7 +25,13 @@ from sklearn.metrics import average_precision_score
 from benchmarks.anomaly_kept import Kept
 from benchmarks.anomaly_profile import own_profile, stumpy_profile
 from benchmarks.anomaly_series_data import Floats, LabelledSeries, series_sets
-from benchmarks.anomaly_windows import compared, flat_windows, spread_back, standardised
+from benchmarks.anomaly_windows import (
+    compared,
+    flat_windows,
+    main_directions,
+    spread_back,
+    standardised,
+)
 
 Scorer = Callable[[Floats, Floats, int], Floats]
 MEASURES = ("AUC-PR", "VUS-PR", "events found within the budget")
@@ -55,11 +61,7 @@ def raw_windows(fitted: Floats, tested: Floats, lookback: int) -> Floats:
 def sub_pca(fitted: Floats, tested: Floats, lookback: int) -> Floats:
     """Sub-PCA: what the main directions of fitted windows cannot express."""
     windows, queries = flat_windows(fitted, lookback), flat_windows(tested, lookback)
-    windows = compared(windows)
-    middle = windows.mean(axis=0)
-    _, sizes, directions = np.linalg.svd(windows - middle, full_matrices=False)
-    share = np.cumsum(sizes**2) / (sizes**2).sum()
-    kept = directions[: int(np.searchsorted(share, 0.9)) + 1]
+    middle, kept = main_directions(compared(windows))
     gap = queries - middle
     left = gap - (gap @ kept.T) @ kept
     return spread_back(np.sqrt((left**2).sum(axis=1)), lookback)

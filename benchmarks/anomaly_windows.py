@@ -30,6 +30,14 @@ def compared(windows: Floats) -> Floats:
     return windows[np.linspace(0, len(windows) - 1, count).round().astype(int)]
 
 
+def main_directions(windows: Floats, share: float = 0.9) -> tuple[Floats, Floats]:
+    """Mean of flat windows, and the fewest directions that hold that share of their variance."""
+    middle = windows.mean(axis=0)
+    _, sizes, directions = np.linalg.svd(windows - middle, full_matrices=False)
+    held = np.cumsum(sizes**2) / (sizes**2).sum()
+    return middle, directions[: int(np.searchsorted(held, share)) + 1]
+
+
 def spread_back(scores: Floats, lookback: int) -> Floats:
     """Give every step the mean of the windows over it."""
     at_end = np.concatenate([np.full(lookback - 1, np.nan), scores])
