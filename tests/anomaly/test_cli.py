@@ -7,7 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
+from likewise.anomaly import SeriesDetector
 from likewise.anomaly.cli import anomaly
+from likewise.anomaly.window_parts import PARTS, UNLEARNED
 from likewise.core import ColumnError, InputError
 
 from tests.anomaly.planted import correlated_rows, long_frame, saw
@@ -94,7 +96,7 @@ def series(tmp_path: Path) -> Path:
     judged.write_parquet(tmp_path / "new.parquet")
     judged.head(60).write_csv(tmp_path / "more.csv")
     run(tmp_path, "fit", "normal.csv", "bundle", "--id", "machine", "--time", "ds",
-        "--lookback", "24", "--false-alarm-rate", "0.05", "--no-learned")  # fmt: skip
+        "--lookback", "24", "--false-alarm-rate", "0.05")  # fmt: skip
     return tmp_path
 
 
@@ -107,6 +109,13 @@ def test_a_bundle_of_series_is_scored_with_its_evidence(series: Path) -> None:
     scores = pl.read_parquet(series / "scores.parquet")
     assert scores.height == 200
     assert scores["alert"][120]
+
+
+def test_an_encoder_of_series_is_trained_where_it_is_asked_for(series: Path) -> None:
+    assert SeriesDetector.load(series / "bundle").parts == UNLEARNED
+    run(series, "fit", "normal.csv", str(series / "other"), "--id", "machine", "--time", "ds", "--pooled",
+        "--lookback", "24", "--false-alarm-rate", "0.05", "--learned")  # fmt: skip
+    assert SeriesDetector.load(series / "other").parts == PARTS
 
 
 def test_a_bundle_of_series_is_measured_without_the_file_it_was_fitted_on(series: Path) -> None:
