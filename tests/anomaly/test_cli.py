@@ -113,9 +113,10 @@ def test_a_bundle_of_series_is_scored_with_its_evidence(series: Path) -> None:
 
 def test_an_encoder_of_series_is_trained_where_it_is_asked_for(series: Path) -> None:
     assert SeriesDetector.load(series / "bundle").parts == UNLEARNED
-    run(series, "fit", "normal.csv", str(series / "other"), "--id", "machine", "--time", "ds", "--pooled",
+    other = series / "other"
+    run(series, "fit", "normal.csv", str(other), "--id", "machine", "--time", "ds", "--pooled",
         "--lookback", "24", "--false-alarm-rate", "0.05", "--learned")  # fmt: skip
-    assert SeriesDetector.load(series / "other").parts == PARTS
+    assert SeriesDetector.load(other).parts == PARTS
 
 
 def test_a_bundle_of_series_is_measured_without_the_file_it_was_fitted_on(series: Path) -> None:
