@@ -223,3 +223,14 @@ def test_too_small_an_effective_sample_gives_no_number() -> None:
     frame, train, test = exposed()
     with pytest.raises(TooFewRows, match="effective sample"):
         snips_recall(frame, test, train=train, k=1, exponent=1.0, least_effective=110.0)
+
+
+def test_candidates_are_judged_against_all_items_and_not_a_sample_of_them() -> None:
+    # case RecBole #1256: beside a hundred sampled items a drawn list would find one in ten
+    draw = np.random.default_rng(0)
+    items, users, k = 2_000, 400, 10
+    drawn = [(user, int(item)) for user in range(users) for item in draw.choice(items, k, False)]
+    wanted = [(user, int(draw.integers(items))) for user in range(users)]
+    everything = [(item % users, item) for item in range(items)]
+    judged = evaluate(listed(drawn), table(wanted), train=table(everything), k=k)
+    assert judged.mean("recall") < 4 * k / items
