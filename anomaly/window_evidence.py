@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..core import InputError
 from .distances import Integers
 from .series import SeriesDetector
+from .window_joining import join_channels, join_parts, join_views
 from .window_model import WindowModel
 from .window_parts import Floats
 from .windows import Values, Windows, cut
@@ -114,8 +115,9 @@ def explain_window(
     if not np.isfinite(own).all():
         raise InputError(f"the window that ends at step {end} has a gap; choose another step")
     window = cut(model.standardise(values), lookback, np.array([end]))
-    measured = model.strangeness(window)
-    score = float(model.score_windows(window)[0])
+    looked = model.look(window)
+    measured = {name: join_views(spreads) for name, spreads in looked.items()}
+    score = float(join_parts(measured)[0])
     shown = min(max(SHOWN_NEIGHBOURS, model.k), len(model.reference))
     found = model.whole_windows.nearest(window.reshape(1, -1), shown)
     rows, distances = found.rows[0], found.distances[0]
@@ -128,7 +130,7 @@ def explain_window(
         score,
         score - fitted.threshold.value,
         {name: float(value[0]) for name, value in measured.items()},
-        _rank_channels(model.channel_strangeness(window), detector.channels_),
+        _rank_channels(join_channels(looked), detector.channels_),
         own,
         neighbours,
         _differences(model, window[0], rows, detector.channels_),
@@ -136,11 +138,11 @@ def explain_window(
 
 
 def _rank_channels(strange: Floats | None, channels: tuple[str, ...]) -> dict[str, float]:
-    """Channels of one window [1, C], strangest first."""
+    """Channels of one window [C, 1], strangest first."""
     if strange is None:
         return {}
-    order = np.argsort(-strange[0], kind="stable")
-    return {channels[int(at)]: float(strange[0, at]) for at in order}
+    order = np.argsort(-strange[:, 0], kind="stable")
+    return {channels[int(at)]: float(strange[at, 0]) for at in order}
 
 
 def _normal_window(model: WindowModel, row: int, distance: float) -> NormalWindow:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .window_parts import Floats, PartName
+from .window_parts import BY_CHANNEL, Floats, PartName
 
 EASE = 0.1
 """Added to distances in their spread, so that no view can say that all is well."""
@@ -47,6 +47,19 @@ def join_parts(measured: Mapping[PartName, Floats]) -> Floats:
     heard = [_soften(WEIGHTS.get(name, 1.0) * said) for name, said in measured.items()]
     joined: Floats = np.sqrt(np.sum(np.square(heard), axis=0))
     return joined
+
+
+def join_channels(looked: Mapping[PartName, Floats]) -> Floats | None:
+    """Join what is said of each channel by the parts that look at channels one by one, [C, N].
+
+    Args:
+        looked: Part -> distances of its views in their normal spreads, [V, N].
+
+    Returns:
+        None where no part looks at channels one by one.
+    """
+    by_channel = {name: spreads for name, spreads in looked.items() if name in BY_CHANNEL}
+    return join_parts(by_channel) if by_channel else None
 
 
 def _soften(said: Floats) -> Floats:

@@ -20,7 +20,6 @@ from .distances import Integers, Lengths
 from .window_joining import join_parts, join_views
 from .window_learning import NeighbourWindows, WindowLearning, WindowSpace, learn_windows
 from .window_parts import (
-    BY_CHANNEL,
     LEAST_SPREAD,
     LEAST_STEP_SPREAD,
     ChannelsPart,
@@ -112,24 +111,17 @@ class WindowModel:
         out = {name: np.empty(len(windows)) for name in self.spreads}
         for start in range(0, len(windows), CHUNK):
             piece = slice(start, start + CHUNK)
-            for name, part in self.parts.items():
-                out[name][piece] = join_views(self._spreads(name, part, windows[piece]))
+            for name, spreads in self.look(windows[piece]).items():
+                out[name][piece] = join_views(spreads)
         return out
 
-    def channel_strangeness(self, windows: Windows) -> Floats | None:
-        """Measure every channel of standardised windows, [N, C], by the parts that look at each.
-
-        None where no part does.
-        """
-        looking = {name: part for name, part in self.parts.items() if name in BY_CHANNEL}
-        if not looking:
-            return None
-        return join_parts({n: self._spreads(n, part, windows) for n, part in looking.items()}).T
-
-    def _spreads(self, name: PartName, part: WindowPart, windows: Windows) -> Floats:
-        """Distances of a part in its normal spreads, [V, N]."""
-        views = [distances.mean(axis=1) for distances, _ in part.measure(windows, self.k)]
-        return np.stack(views) / self.spreads[name][:, None]
+    def look(self, windows: Windows) -> dict[PartName, Floats]:
+        """Measure every view of standardised windows in its normal spread, [V, N] a part."""
+        looked: dict[PartName, Floats] = {}
+        for name, part in self.parts.items():
+            views = [distances.mean(axis=1) for distances, _ in part.measure(windows, self.k)]
+            looked[name] = np.stack(views) / self.spreads[name][:, None]
+        return looked
 
     def normal_strangeness(self, values: Values, owner: int, ends: Integers) -> Floats:
         """Score windows of a fitted series, references that overlap them left out, [N]."""

@@ -13,13 +13,20 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import polars as pl
 from likewise.anomaly.distances import Lengths
-from likewise.anomaly.series import SeriesDetector
+from likewise.anomaly.window_joining import join_channels
+from likewise.anomaly.window_parts import BY_CHANNEL
 from likewise.anomaly.windows import cut, suggest_lookback
 
+from benchmarks.anomaly_series import fitted_detector
 from benchmarks.anomaly_series_data import Floats, LabelledSeries, series_sets
-from benchmarks.anomaly_windows import compared, flat_windows, main_directions, standardised
+from benchmarks.anomaly_windows import (
+    compared,
+    flat_windows,
+    left_over,
+    main_directions,
+    standardised,
+)
 from benchmarks.data import data_path
 
 SHARES = (1.0, 1.5)
@@ -81,16 +88,15 @@ def events(one: LabelledSeries) -> Iterator[tuple[int, int, set[int]]]:
 
 def likewise_channels(fitted: Floats, lookback: int) -> Ranker:
     """The channels of the detector's evidence."""
-    frame = pl.DataFrame({f"c{i}": fitted[:, i] for i in range(fitted.shape[1])})
-    detector = SeriesDetector(0.05, lookback=lookback, parts=("window", "residual", "spectrum"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = next(iter(detector.fit(frame.with_row_index("ds")).fitted_.values())).model
+        detector = fitted_detector(fitted, lookback, BY_CHANNEL)
+    (one,) = detector.fitted_.values()
 
     def rank(windows: Floats) -> Floats:
-        strange = model.channel_strangeness(model.standardise(windows))
+        strange = join_channels(one.model.look(one.model.standardise(windows)))
         assert strange is not None
-        return strange
+        return strange.T
 
     return rank
 
@@ -109,11 +115,10 @@ def nearest_window(fitted: Floats, lookback: int) -> Ranker:
 
 def sub_pca_channels(fitted: Floats, lookback: int) -> Ranker:
     """Contribution of each channel to what the main directions cannot express."""
-    middle, kept = main_directions(compared(flat_windows(fitted, lookback)))
+    main = main_directions(compared(flat_windows(fitted, lookback)))
 
     def rank(windows: Floats) -> Floats:
-        gap = windows.reshape(len(windows), -1) - middle
-        left = gap - (gap @ kept.T) @ kept
+        left = left_over(windows.reshape(len(windows), -1), *main)
         return np.linalg.norm(left.reshape(windows.shape), axis=1)
 
     return rank

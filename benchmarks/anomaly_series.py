@@ -28,6 +28,7 @@ from benchmarks.anomaly_series_data import Floats, LabelledSeries, series_sets
 from benchmarks.anomaly_windows import (
     compared,
     flat_windows,
+    left_over,
     main_directions,
     spread_back,
     standardised,
@@ -41,10 +42,14 @@ def likewise_series(
     fitted: Floats, tested: Floats, lookback: int, parts: Sequence[PartName] = UNLEARNED
 ) -> Floats:
     """The detector of series, every step scored by the windows over it."""
+    return fitted_detector(fitted, lookback, parts).score_values(tested)[0]
+
+
+def fitted_detector(fitted: Floats, lookback: int, parts: Sequence[PartName]) -> SeriesDetector:
+    """A detector of one series; every step is scored by the windows over it."""
     frame = pl.DataFrame({f"c{i}": fitted[:, i] for i in range(fitted.shape[1])})
     detector = SeriesDetector(0.05, lookback=lookback, mode="covering", parts=parts)
-    detector.fit(frame.with_row_index("ds"))
-    return detector.score_values(tested)[0]
+    return detector.fit(frame.with_row_index("ds"))
 
 
 def likewise_learned(fitted: Floats, tested: Floats, lookback: int) -> Floats:
@@ -61,9 +66,7 @@ def raw_windows(fitted: Floats, tested: Floats, lookback: int) -> Floats:
 def sub_pca(fitted: Floats, tested: Floats, lookback: int) -> Floats:
     """Sub-PCA: what the main directions of fitted windows cannot express."""
     windows, queries = flat_windows(fitted, lookback), flat_windows(tested, lookback)
-    middle, kept = main_directions(compared(windows))
-    gap = queries - middle
-    left = gap - (gap @ kept.T) @ kept
+    left = left_over(queries, *main_directions(compared(windows)))
     return spread_back(np.sqrt((left**2).sum(axis=1)), lookback)
 
 

@@ -38,6 +38,12 @@ def main_directions(windows: Floats, share: float = 0.9) -> tuple[Floats, Floats
     return middle, directions[: int(np.searchsorted(held, share)) + 1]
 
 
+def left_over(queries: Floats, middle: Floats, directions: Floats) -> Floats:
+    """What main directions cannot express of flat windows, [Q, L * C]."""
+    gap = queries - middle
+    return gap - (gap @ directions.T) @ directions
+
+
 def spread_back(scores: Floats, lookback: int) -> Floats:
     """Give every step the mean of the windows over it."""
     at_end = np.concatenate([np.full(lookback - 1, np.nan), scores])
